@@ -3,6 +3,7 @@
 //! [`RowStore`] is where a statement keeps rows: each is taken from the node's memory
 //! ([`base::memory`]) before it is kept, and given back with the store.
 
+use base::hash::HashMap;
 use base::memory::Reservation;
 use base::Result;
 use planner::plan::Row;
@@ -109,6 +110,172 @@ impl Iterator for StoredRows {
     }
 }
 
+/// Rows that are as wide as one another, of which only some columns ever have a value: those are kept,
+/// one row behind the other.
+///
+/// Such are the inputs of joins, which are as wide as their tables: most columns of a wide table are
+/// needed by nobody.
+#[derive(Debug)]
+pub struct PackedRows {
+    /// How many columns a row has.
+    width: usize,
+    /// Which of them are kept, in ascending order.
+    kept: Vec<usize>,
+    /// Pieces of [`PIECE_ROWS`] rows each, so that none is moved when more come.
+    pieces: Vec<Vec<Datum>>,
+    len: usize,
+    held: Reservation,
+}
+
+/// How many rows lie in one piece of memory.
+const PIECE_ROWS: usize = 256;
+
+impl PackedRows {
+    /// No rows yet, of so many columns, of which these are kept.
+    pub fn new(what: &'static str, width: usize, kept: Vec<usize>) -> PackedRows {
+        PackedRows {
+            width,
+            kept,
+            pieces: Vec::new(),
+            len: 0,
+            held: Reservation::of(what),
+        }
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Keeps a row's values; what is left of it is good for nothing but its memory.
+    ///
+    /// # Errors
+    /// As [`Reservation::grow`].
+    pub fn push(&mut self, row: &mut [Datum]) -> Result<()> {
+        let stride = self.kept.len();
+        if self.len % PIECE_ROWS == 0 {
+            // Many have but a few rows.
+            let rows = if self.len > 0 { PIECE_ROWS } else { 0 };
+            if self.pieces.len() <= self.len / PIECE_ROWS {
+                self.pieces.push(Vec::with_capacity(rows * stride));
+            }
+        }
+        let apart: usize = self.kept.iter().map(|place| apart(&row[*place])).sum();
+        self.held.grow(stride * size_of::<Datum>() + apart)?;
+        if let Some(piece) = self.pieces.last_mut() {
+            let values = self
+                .kept
+                .iter()
+                .map(|place| std::mem::replace(&mut row[*place], Datum::Null));
+            piece.extend(values);
+            self.len += 1;
+        }
+        Ok(())
+    }
+
+    /// Forgets all rows, and keeps the memory of a few.
+    pub fn clear(&mut self) {
+        self.pieces.truncate(1);
+        self.pieces.iter_mut().for_each(Vec::clear);
+        self.len = 0;
+        self.held.shrink(usize::MAX);
+    }
+
+    /// The kept values of a row.
+    ///
+    /// # Panics
+    /// When there is no such row.
+    pub fn get(&self, place: usize) -> &[Datum] {
+        assert!(place < self.len, "row {place} of {}", self.len);
+        let start = place % PIECE_ROWS * self.kept.len();
+        &self.pieces[place / PIECE_ROWS][start..start + self.kept.len()]
+    }
+
+    /// Where a column stands among the kept values, if it is kept.
+    pub fn position(&self, column: usize) -> Option<usize> {
+        self.kept.binary_search(&column).ok()
+    }
+
+    /// Appends a whole row to others' columns.
+    ///
+    /// # Panics
+    /// When there is no such row.
+    pub fn append_to(&self, place: usize, row: &mut Row) {
+        let values = self.get(place);
+        if self.kept.len() == self.width {
+            row.extend_from_slice(values);
+            return;
+        }
+        row.reserve(self.width);
+        let mut next = 0;
+        for (column, value) in self.kept.iter().zip(values) {
+            row.extend((next..*column).map(|_| Datum::Null));
+            row.push(value.clone());
+            next = column + 1;
+        }
+        row.extend((next..self.width).map(|_| Datum::Null));
+    }
+
+    /// Counts what is kept beside the rows.
+    ///
+    /// # Errors
+    /// As [`Reservation::grow`].
+    pub fn grow(&mut self, bytes: usize) -> Result<()> {
+        self.held.grow(bytes)
+    }
+
+    /// The memory that they take, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.held.bytes()
+    }
+}
+
+/// Places of rows by the hash of something, those of one hash one after the other.
+#[derive(Debug, Default)]
+pub struct HashedPlaces {
+    /// The latest place of each hash, and by place the one before, each plus one.
+    latest: HashMap<u64, u32>,
+    before: Vec<u32>,
+}
+
+impl HashedPlaces {
+    /// None yet, with room for so many.
+    pub fn with_capacity(places: usize) -> HashedPlaces {
+        let mut hashed = HashedPlaces::default();
+        hashed.latest.reserve(places);
+        hashed
+    }
+
+    /// Adds a place, which is shown before those that were added earlier.
+    ///
+    /// # Panics
+    /// On more places than have a number.
+    pub fn add(&mut self, hash: u64, place: usize) {
+        let number = u32::try_from(place + 1).expect("fewer rows than fit in memory");
+        if self.before.len() <= place {
+            self.before.resize(place + 1, 0);
+        }
+        self.before[place] = self.latest.insert(hash, number).unwrap_or(0);
+    }
+
+    /// The place of a hash that was added last.
+    #[inline]
+    pub fn first(&self, hash: u64) -> Option<usize> {
+        self.latest.get(&hash).map(|number| *number as usize - 1)
+    }
+
+    /// The one of the same hash that was added before.
+    #[inline]
+    pub fn next(&self, place: usize) -> Option<usize> {
+        (self.before[place] as usize).checked_sub(1)
+    }
+}
+
 /// The memory that a row takes, in bytes.
 #[allow(clippy::ptr_arg)]
 pub fn row_bytes(row: &Row) -> usize {
@@ -161,5 +328,42 @@ pub fn large_bytes(value: &Datum) -> usize {
     match bytes < LARGE_BYTES_MIN {
         true => 0,
         false => bytes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packed_rows_come_back_whole() {
+        let mut rows = PackedRows::new("A test", 4, vec![1, 3]);
+        for number in 0..1_000 {
+            let text = Datum::text(number.to_string());
+            rows.push(&mut [Datum::Null, Datum::Int4(number), Datum::Bool(true), text])
+                .unwrap();
+        }
+        assert_eq!(rows.len(), 1_000);
+        assert!(rows.bytes() > 1_000 * 2 * size_of::<Datum>());
+        for number in [0, 255, 256, 999] {
+            let mut row = vec![Datum::Int8(7)];
+            rows.append_to(number, &mut row);
+            let (value, text) = (Datum::Int4(number as i32), Datum::text(number.to_string()));
+            assert_eq!(row, [Datum::Int8(7), Datum::Null, value, Datum::Null, text]);
+        }
+        assert_eq!(rows.position(3), Some(1));
+        assert_eq!(rows.position(2), None);
+    }
+
+    #[test]
+    fn places_of_one_hash_come_from_the_latest_on() {
+        let mut places = HashedPlaces::default();
+        for place in 0..10 {
+            places.add(place as u64 % 3, place);
+        }
+        let all: Vec<_> =
+            std::iter::successors(places.first(1), |place| places.next(*place)).collect();
+        assert_eq!(all, [7, 4, 1]);
+        assert_eq!(places.first(3), None);
     }
 }

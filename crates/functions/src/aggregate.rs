@@ -147,7 +147,7 @@ enum State {
     Value(Datum),
     Text(Option<String>),
     Bytes(Option<Vec<u8>>),
-    Json(Gathered),
+    Json(Box<Gathered>),
     Sorted(Box<Sorted>),
     /// With the memory that they take.
     Elements(Option<Vec<Datum>>, usize),
@@ -211,7 +211,7 @@ impl Aggregate {
             },
             Kind::Join if argument == TypeId::BYTEA => State::Bytes(None),
             Kind::Join => State::Text(None),
-            Kind::Json(gathering) => State::Json(gathering.start()),
+            Kind::Json(gathering) => State::Json(Box::new(gathering.start())),
             Kind::Sorted(what) => State::Sorted(Box::new(Sorted::new(what, argument_types))),
             Kind::Collect | Kind::Ranges => State::Elements(None, 0),
             _ => State::Value(Datum::Null),
@@ -300,7 +300,21 @@ impl Accumulator {
     ///
     /// # Errors
     /// 22003 on overflow.
+    #[inline]
     pub fn step(&mut self, context: &EvalContext, arguments: &[Datum]) -> Result<()> {
+        match (&mut self.state, arguments) {
+            (State::Count(count), []) => {
+                *count += 1;
+                return Ok(());
+            }
+            (State::Numbers { count, sum }, [Datum::Numeric(value)]) => {
+                if let Some(more) = sum.add_small(value) {
+                    (*count, *sum) = (*count + 1, more);
+                    return Ok(());
+                }
+            }
+            _ => {}
+        }
         coro::interruptible(|| self.step_inner(context, arguments))?
     }
 

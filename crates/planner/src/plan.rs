@@ -15,6 +15,7 @@ pub mod permit;
 pub mod program;
 mod routine;
 mod same;
+mod settled;
 pub mod trigger;
 mod window;
 
@@ -308,8 +309,10 @@ pub struct Join {
     pub right_width: usize,
     /// Values of the left and the right row that must be equal, with their type.
     pub hash: Vec<(Program, Program, TypeId)>,
-    /// What a pair must meet besides.
+    /// What a pair must meet, equalities included.
     pub condition: Option<Program>,
+    /// What a pair whose values in `hash` are equal must meet besides.
+    pub rest: Option<Program>,
     /// The right rows for one left row, which it sees as the innermost enclosing query's: instead
     /// of all right rows, as long as few left rows have come.
     pub lookup: Option<Rc<Plan>>,

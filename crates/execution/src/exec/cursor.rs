@@ -17,6 +17,7 @@ use super::measure::{MeasuredCursor, Measuring};
 use super::merge::MergeCursor;
 use super::shared::{AnewCursor, SharedCursor, WithCursor, WorkingCursor};
 use super::sort::SortCursor;
+use super::staged::Stages;
 use super::trigger::TransitionCursor;
 use super::window::WindowCursor;
 use super::write::{DeleteCursor, InsertCursor, LockCursor, UpdateCursor};
@@ -347,7 +348,12 @@ struct ScanCursor<'p> {
     removed: u64,
     /// The keys of the rows that an inverted index has found.
     keys: Option<(std::collections::btree_set::IntoIter<Key>, Reservation)>,
+    /// How rows are tested once there are many.
+    stages: Option<Stages<'p>>,
 }
+
+/// A scan that asks for so many rows at once has been through enough to test rows in stages.
+const STAGED_FROM: usize = 64;
 
 impl<'p> ScanCursor<'p> {
     fn new(scan: &'p Scan) -> ScanCursor<'p> {
@@ -362,6 +368,7 @@ impl<'p> ScanCursor<'p> {
             locks: None,
             removed: 0,
             keys: None,
+            stages: None,
         }
     }
 
@@ -426,11 +433,16 @@ impl<'p> ScanCursor<'p> {
             .scan(tree, &range, direction, self.ask, &mut self.batch)?;
         self.ask = (self.ask * 2).min(SCAN_BATCH_ROWS);
         self.at = 0;
+        if self.ask >= STAGED_FROM && self.stages.is_none() {
+            let (scan, needed) = (self.scan, self.scan.needed.borrow());
+            self.stages = Stages::of(&scan.table, scan.filter.as_ref(), &needed);
+        }
         Ok(true)
     }
 
-    /// Decodes the next row of the batch; false when an index leads to none.
-    fn decode(&mut self, cx: &mut Exec<'_>, row: &mut Row) -> Result<bool> {
+    /// Takes the next row of the batch; whether it is there, since an index may lead to none, and
+    /// meets the conditions.
+    fn take(&mut self, cx: &mut Exec<'_>, row: &mut Row) -> Result<bool> {
         let scan = self.scan;
         let (mut key, mut bytes) = self.batch.get(self.at);
         self.at += 1;
@@ -441,19 +453,36 @@ impl<'p> ScanCursor<'p> {
             }
             bytes = &self.row;
         }
-        let needed = &*scan.needed.borrow();
-        let width = scan.table.columns.len();
-        if row.len() == width && !scan.with_key && !scan.with_oid {
-            rows::decode_over(&scan.table, needed, bytes, row)?;
-            return Ok(true);
+        let is_taken = match &mut self.stages {
+            Some(stages) => stages.take(bytes, row, cx)?,
+            None => {
+                let needed = &*scan.needed.borrow();
+                let width = scan.table.columns.len();
+                if row.len() == width {
+                    rows::decode_over(&scan.table, needed, bytes, row)?;
+                } else {
+                    row.clear();
+                    rows::decode_into(&scan.table, needed, bytes, row)?;
+                }
+                true
+            }
+        };
+        if !is_taken {
+            self.removed += 1;
+            return Ok(false);
         }
-        row.clear();
-        rows::decode_into(&scan.table, needed, bytes, row)?;
         if scan.with_key {
             row.push(Datum::bytea(key));
         }
         if scan.with_oid {
             row.push(Datum::Oid(scan.table.oid));
+        }
+        let filter = scan.filter.as_ref().filter(|_| self.stages.is_none());
+        if let Some(filter) = filter {
+            if !filter.test(cx, row)? {
+                self.removed += 1;
+                return Ok(false);
+            }
         }
         Ok(true)
     }
@@ -477,12 +506,8 @@ impl Cursor for ScanCursor<'_> {
                 }
             }
             cx.tick()?;
-            if !self.decode(cx, row)? {
-                continue;
-            }
-            match &self.scan.filter {
-                Some(filter) if !filter.test(cx, row)? => self.removed += 1,
-                _ => return Ok(true),
+            if self.take(cx, row)? {
+                return Ok(true);
             }
         }
     }

@@ -1,6 +1,5 @@
 //! GROUP BY and aggregates, DISTINCT and whatever else asks for equal rows.
 
-use base::hash::HashMap;
 use base::memory::Reservation;
 use base::Result;
 
@@ -8,7 +7,7 @@ use super::cursor::{open, Cursor};
 use super::sort::sort_rows;
 use super::Exec;
 use crate::exec::program::Evaluate;
-use crate::kept::{row_bytes, RowStore, HASHED_BYTES};
+use crate::kept::{row_bytes, HashedPlaces, RowStore, HASHED_BYTES};
 use functions::Accumulator;
 use planner::plan::Program;
 use planner::plan::{AggregatePlan, GroupingSet, Plan, Row};
@@ -19,7 +18,7 @@ use types::{self, Datum, TypeId};
 #[derive(Debug)]
 pub struct Groups {
     types: Vec<TypeId>,
-    by_hash: HashMap<u64, Vec<usize>>,
+    places: HashedPlaces,
     keys: Vec<Row>,
     held: Reservation,
 }
@@ -29,7 +28,7 @@ impl Groups {
     pub fn new(types: Vec<TypeId>) -> Groups {
         Groups {
             types,
-            by_hash: HashMap::default(),
+            places: HashedPlaces::default(),
             keys: Vec::new(),
             held: Reservation::of("A hash table"),
         }
@@ -52,21 +51,29 @@ impl Groups {
     ///
     /// # Errors
     /// As [`Reservation::grow`].
-    pub fn find_or_add(&mut self, row: Row) -> Result<(usize, bool)> {
-        let hash = hash_row(&self.types, &row);
-        let known = self.by_hash.entry(hash).or_default();
-        let found = known.iter().find(|group| {
-            let key = &self.keys[**group];
-            let mut columns = self.types.iter().zip(key.iter().zip(&row));
-            columns.all(|(ty, (a, b))| types::equal(*ty, a, b))
-        });
-        if let Some(group) = found {
-            return Ok((*group, false));
+    pub fn find_or_add(&mut self, mut row: Row) -> Result<(usize, bool)> {
+        self.find_or_take(&mut row)
+    }
+
+    /// As [`Groups::find_or_add`], of a row that is taken only if it is new.
+    ///
+    /// # Errors
+    /// As [`Reservation::grow`].
+    pub fn find_or_take(&mut self, row: &mut Row) -> Result<(usize, bool)> {
+        let hash = hash_row(&self.types, row);
+        let mut known = self.places.first(hash);
+        while let Some(group) = known {
+            let mut columns = self.types.iter().zip(self.keys[group].iter().zip(&*row));
+            if columns.all(|(ty, (a, b))| types::equal(*ty, a, b)) {
+                return Ok((group, false));
+            }
+            known = self.places.next(group);
         }
-        known.push(self.keys.len());
-        self.held.grow(row_bytes(&row) + HASHED_BYTES)?;
-        self.keys.push(row);
-        Ok((self.keys.len() - 1, true))
+        let group = self.keys.len();
+        self.held.grow(row_bytes(row) + HASHED_BYTES)?;
+        self.places.add(hash, group);
+        self.keys.push(std::mem::take(row));
+        Ok((group, true))
     }
 
     /// The rows, in order, and the memory that they take.
@@ -79,10 +86,16 @@ impl Groups {
 struct State {
     accumulator: Accumulator,
     /// With DISTINCT or ORDER BY, the arguments wait here until the end.
-    seen: Option<Groups>,
-    waiting: RowStore,
+    waiting: Option<Box<Waiting>>,
     /// The memory of the accumulator that was counted.
     counted: usize,
+}
+
+/// Arguments of an aggregate that wait.
+struct Waiting {
+    /// Those that were there before, with DISTINCT.
+    seen: Option<Groups>,
+    rows: RowStore,
 }
 
 impl State {
@@ -95,8 +108,12 @@ impl State {
         }
         State {
             accumulator,
-            seen: plan.distinct.then(|| Groups::new(plan.types.clone())),
-            waiting: RowStore::of("An aggregate"),
+            waiting: (plan.distinct || !plan.order.is_empty()).then(|| {
+                Box::new(Waiting {
+                    seen: plan.distinct.then(|| Groups::new(plan.types.clone())),
+                    rows: RowStore::of("An aggregate"),
+                })
+            }),
             counted: 0,
         }
     }
@@ -107,34 +124,42 @@ impl State {
                 return Ok(());
             }
         }
-        let is_plain = plan.order.is_empty() && !plan.distinct;
-        if let ([arg], true) = (plan.args.as_slice(), is_plain) {
-            return match arg.eval(cx, row) {
-                Ok(ref value) => {
-                    let args = std::slice::from_ref(value);
-                    self.accumulator.step(cx.context, args)
+        let Some(waiting) = &mut self.waiting else {
+            return match plan.args.as_slice() {
+                [] => self.accumulator.step(cx.context, &[]),
+                [arg] => match arg.as_column() {
+                    // What stands in the row needs no copy.
+                    Some(place) if !row[place].is_long() => {
+                        self.accumulator.step(cx.context, &row[place..=place])
+                    }
+                    _ => {
+                        let value = arg.eval(cx, row)?;
+                        self.accumulator
+                            .step(cx.context, std::slice::from_ref(&value))
+                    }
+                },
+                several => {
+                    let args = several.iter().map(|arg| arg.eval(cx, row));
+                    let args = args.collect::<Result<Row>>()?;
+                    self.accumulator.step(cx.context, &args)
                 }
-                Err(error) => Err(error),
             };
-        }
-        let mut args = Vec::with_capacity(plan.args.len());
+        };
+        let mut args = Vec::with_capacity(plan.args.len() + plan.order.len());
         for arg in &plan.args {
             args.push(arg.eval(cx, row)?);
         }
-        if let Some(seen) = &mut self.seen {
+        if let Some(seen) = &mut waiting.seen {
             if !seen.find_or_add(args.clone())?.1 {
                 return Ok(());
             }
             cx.check_held(seen.bytes())?;
         }
-        if is_plain {
-            return self.accumulator.step(cx.context, &args);
-        }
         for key in &plan.order {
             args.push(key.value.eval(cx, row)?);
         }
-        self.waiting.push(args)?;
-        cx.check_held(self.waiting.bytes())
+        waiting.rows.push(args)?;
+        cx.check_held(waiting.rows.bytes())
     }
 
     /// By how much the accumulator has grown since it was asked last.
@@ -147,6 +172,9 @@ impl State {
     }
 
     fn finish(mut self, plan: &AggregatePlan, cx: &mut Exec<'_>) -> Result<Datum> {
+        let Some(waiting) = &mut self.waiting else {
+            return self.accumulator.finish(cx.context);
+        };
         let width = plan.args.len();
         let is_sorted = plan.aggregate.ordered_set().is_some();
         if let (true, Some(direct)) = (is_sorted && width > plan.order.len(), plan.args.first()) {
@@ -166,9 +194,9 @@ impl State {
             .map(|(place, ty)| (place, *ty, false, false))
             .collect();
         let order = if order.is_empty() { by_value } else { order };
-        sort_rows(self.waiting.rows_mut(), &order)?;
+        sort_rows(waiting.rows.rows_mut(), &order)?;
         let mut held = Reservation::of("An aggregate");
-        for row in self.waiting.iter() {
+        for row in waiting.rows.iter() {
             cx.tick()?;
             self.accumulator.step(cx.context, &row[..width])?;
             held.set(self.accumulator.bytes())?;
@@ -221,7 +249,7 @@ impl<'p> GroupCursor<'p> {
                 cx.check_held(known.iter().map(|grouped| grouped.known.bytes()).sum())?;
             }
         }
-        let mut out = Vec::with_capacity(known.iter().map(|grouped| grouped.states.len()).sum());
+        let mut out = Vec::with_capacity(known.iter().map(|grouped| grouped.groups).sum());
         for grouped in known {
             let held = grouped.finish(groups.len(), aggregates, &mut out, cx)?;
             self.held.push(held);
@@ -234,8 +262,11 @@ impl<'p> GroupCursor<'p> {
 struct Grouped<'p> {
     set: &'p GroupingSet,
     known: Groups,
-    /// The aggregates of each group.
-    states: Vec<Vec<State>>,
+    /// The aggregates of each group, one group behind the other.
+    states: Vec<State>,
+    groups: usize,
+    /// The values by which the row at work is grouped.
+    key: Row,
 }
 
 impl<'p> Grouped<'p> {
@@ -249,13 +280,21 @@ impl<'p> Grouped<'p> {
             set,
             known: Groups::new(types.collect()),
             states: Vec::new(),
+            groups: 0,
+            key: Row::new(),
         };
         if set.columns.is_empty() {
             // The only one, which needs no table.
             grouped.known.keys.push(Vec::new());
-            grouped.states.push(fresh(aggregates));
+            grouped.begin(aggregates);
         }
         grouped
+    }
+
+    /// Adds a group without rows.
+    fn begin(&mut self, aggregates: &[AggregatePlan]) {
+        self.states.extend(aggregates.iter().map(State::new));
+        self.groups += 1;
     }
 
     /// Takes in a row; whether a group is new.
@@ -268,19 +307,20 @@ impl<'p> Grouped<'p> {
     ) -> Result<bool> {
         let (mut group, mut new) = (0, false);
         if !self.set.columns.is_empty() {
-            let mut key = Vec::with_capacity(groups.len() + aggregates.len());
+            self.key.clear();
             for column in &self.set.columns {
-                key.push(groups[*column].0.eval(cx, row)?);
+                self.key.push(groups[*column].0.eval(cx, row)?);
             }
-            (group, new) = self.known.find_or_add(key)?;
+            (group, new) = self.known.find_or_take(&mut self.key)?;
             if new {
-                let states = aggregates.len() * size_of::<State>();
-                self.known.grow(size_of::<Vec<State>>() + states)?;
-                self.states.push(fresh(aggregates));
+                self.key.reserve(groups.len() + aggregates.len());
+                self.known.grow(aggregates.len() * size_of::<State>())?;
+                self.begin(aggregates);
             }
         }
         let mut more = 0;
-        for (state, plan) in self.states[group].iter_mut().zip(aggregates) {
+        let start = group * aggregates.len();
+        for (state, plan) in self.states[start..].iter_mut().zip(aggregates) {
             state.step(plan, cx, row)?;
             more += state.growth();
         }
@@ -299,7 +339,8 @@ impl<'p> Grouped<'p> {
     ) -> Result<Reservation> {
         let whole = self.set.columns.len() == groups;
         let (keys, held) = self.known.into_keys();
-        for (mut row, states) in keys.into_iter().zip(self.states) {
+        let mut states = self.states.into_iter();
+        for mut row in keys {
             if !whole {
                 let mut wider = vec![Datum::Null; groups];
                 for (column, value) in self.set.columns.iter().zip(row) {
@@ -308,7 +349,7 @@ impl<'p> Grouped<'p> {
                 row = wider;
             }
             cx.tick()?;
-            for (state, plan) in states.into_iter().zip(aggregates) {
+            for (plan, state) in aggregates.iter().zip(&mut states) {
                 row.push(state.finish(plan, cx)?);
             }
             row.extend(self.set.answers.iter().map(|bits| Datum::Int4(*bits)));
@@ -316,11 +357,6 @@ impl<'p> Grouped<'p> {
         }
         Ok(held)
     }
-}
-
-/// Aggregates before the first row.
-fn fresh(aggregates: &[AggregatePlan]) -> Vec<State> {
-    aggregates.iter().map(State::new).collect()
 }
 
 impl Cursor for GroupCursor<'_> {

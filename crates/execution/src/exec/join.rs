@@ -3,28 +3,45 @@
 //! Where a key leads from a left row to its right rows, the first [`Join::lookups`] left rows look
 //! theirs up. Whoever has more reads the right input after all: nobody knows for certain how large
 //! the inputs are, and this way neither a few rows pay for a large table nor many for lookups.
+//!
+//! # Invariants
+//! - A pair of rows is only put together when what is hashed is equal, and where somebody looks at it:
+//!   a condition, or whoever asks for rows. A semi-join without further conditions makes none.
+//! - The pairs of a left row come in the order of the right rows.
 
-use std::rc::Rc;
-
-use base::hash::HashMap;
 use base::{coro, Result};
 
 use super::cursor::{open, Cursor};
 use super::measure::Measuring;
-use super::{collect, Exec};
+use super::Exec;
 use crate::exec::program::Evaluate;
-use crate::kept::{RowStore, HASHED_BYTES};
-use planner::plan::{Join, JoinKind, Plan, Row};
+use crate::kept::{HashedPlaces, PackedRows, HASHED_BYTES};
+use planner::plan::{Join, JoinKind, Plan, Program, Row};
 use types::hash_row;
-use types::{Datum, TypeId};
+use types::{self, Datum, TypeId};
+
+/// What an error calls the memory of a join.
+const WHAT: &str = "A join";
+
+/// Whether a statement has more memory than it may is looked at each time rows have grown by so much.
+const CHECKED_BYTES: usize = 64 << 10;
 
 /// The rows of a [`Join`].
 pub struct JoinCursor<'p> {
     join: &'p Join,
     left: Box<dyn Cursor + 'p>,
-    right: Option<Rc<Right>>,
-    /// The left row at work: itself, the right rows to try, how many were tried, any match yet.
+    types: Vec<TypeId>,
+    /// All right rows, once they were read.
+    right: Option<Right>,
+    /// The right rows of the left row at work, where they are its own.
+    own: Option<Right>,
+    /// The left row at work, if there is one.
+    row: Row,
     current: Option<Current>,
+    /// The left row's values that are hashed.
+    key: Row,
+    /// A right row on its way.
+    scratch: Row,
     matched: Vec<bool>,
     /// RIGHT and FULL: which right rows still have to be shown alone.
     rest: usize,
@@ -32,17 +49,52 @@ pub struct JoinCursor<'p> {
     lookups: usize,
 }
 
+/// What is known of the left row at work.
+#[derive(Clone, Copy)]
 struct Current {
-    row: Row,
-    right: Rc<Right>,
-    candidates: Option<Vec<usize>>,
-    tried: usize,
+    /// The next right row to try.
+    next: Option<usize>,
+    /// Whether there was a pair.
     matched: bool,
 }
 
+/// Right rows.
 struct Right {
-    rows: RowStore,
-    by_hash: HashMap<u64, Vec<usize>>,
+    rows: PackedRows,
+    hashed: Option<Hashed>,
+}
+
+/// Right rows by the hash of what must be equal.
+struct Hashed {
+    places: HashedPlaces,
+    /// Where the values that are hashed stand in a kept row, if they are columns.
+    keys: Option<Vec<usize>>,
+}
+
+impl Right {
+    /// The place of the row to be tried after one, if all are tried in turn or, of a hash, those that
+    /// have it.
+    fn after(&self, place: usize) -> Option<usize> {
+        match &self.hashed {
+            Some(hashed) => hashed.places.next(place),
+            None => (place + 1 < self.rows.len()).then_some(place + 1),
+        }
+    }
+}
+
+impl Hashed {
+    /// Whether what is hashed of a kept row equals the values of a key; none if that takes computing.
+    fn equals(&self, values: &[Datum], key: &[Datum], types: &[TypeId]) -> Option<bool> {
+        for ((at, value), ty) in self.keys.as_ref()?.iter().zip(key).zip(types) {
+            if values[*at].is_long() {
+                return None;
+            }
+            if !types::equal(*ty, value, &values[*at]) {
+                return Some(false);
+            }
+        }
+        Some(true)
+    }
 }
 
 impl<'p> JoinCursor<'p> {
@@ -51,39 +103,107 @@ impl<'p> JoinCursor<'p> {
         JoinCursor {
             join,
             left: open(&join.left, measures),
+            types: join.hash.iter().map(|hash| hash.2).collect(),
             right: None,
+            own: None,
+            row: Row::new(),
             current: None,
+            key: Row::new(),
+            scratch: Row::new(),
             matched: Vec::new(),
             rest: 0,
             lookups: 0,
         }
     }
 
-    fn types(&self) -> Vec<TypeId> {
-        self.join.hash.iter().map(|hash| hash.2).collect()
+    /// Reads all right rows, hashed if there is something to hash.
+    fn load(&mut self, cx: &mut Exec<'_>) -> Result<Right> {
+        let join = self.join;
+        let mut right = Right {
+            rows: self.no_rows(&join.right),
+            hashed: None,
+        };
+        let mut hashes = Vec::new();
+        let is_hashed = !join.hash.is_empty();
+        self.read(
+            &join.right,
+            &mut right.rows,
+            is_hashed.then_some(&mut hashes),
+            cx,
+        )?;
+        if is_hashed {
+            right.hashed = Some(self.hashed(&right.rows, &hashes, cx)?);
+        }
+        Ok(right)
     }
 
-    fn load(&self, cx: &mut Exec<'_>) -> Result<Right> {
-        let mut rows = collect(&self.join.right, "A join", cx)?;
-        let mut by_hash: HashMap<u64, Vec<usize>> = HashMap::default();
-        if !self.join.hash.is_empty() {
-            let types = self.types();
-            rows.grow(rows.len() * HASHED_BYTES)?;
-            for (place, row) in rows.iter().enumerate() {
-                cx.tick()?;
-                let mut key = Vec::with_capacity(types.len());
-                for (_, value, _) in &self.join.hash {
-                    key.push(value.eval(cx, row)?);
-                }
-                if !key.iter().any(Datum::is_null) {
-                    by_hash
-                        .entry(hash_row(&types, &key))
-                        .or_default()
-                        .push(place);
-                }
+    /// Reads the right rows of the left row at work; the first of them.
+    fn load_own(&mut self, plan: &'p Plan, cx: &mut Exec<'_>) -> Result<Option<usize>> {
+        let own = self.own.take();
+        let mut own = own.unwrap_or_else(|| Right {
+            rows: self.no_rows(plan),
+            hashed: None,
+        });
+        own.rows.clear();
+        self.read(plan, &mut own.rows, None, cx)?;
+        let first = (!own.rows.is_empty()).then_some(0);
+        self.own = Some(own);
+        Ok(first)
+    }
+
+    fn no_rows(&self, plan: &Plan) -> PackedRows {
+        let width = self.join.right_width;
+        PackedRows::new(WHAT, width, filled(plan, width))
+    }
+
+    /// Keeps the rows of a plan, and the hashes of what must be equal if they are asked for.
+    fn read(
+        &mut self,
+        plan: &'p Plan,
+        rows: &mut PackedRows,
+        mut hashes: Option<&mut Vec<Option<u64>>>,
+        cx: &mut Exec<'_>,
+    ) -> Result<()> {
+        coro::check_depth()?;
+        let mut cursor = open(plan, cx.measures.as_ref());
+        let mut checked = 0;
+        while cursor.next_into(cx, &mut self.scratch)? {
+            cx.tick()?;
+            if let Some(hashes) = &mut hashes {
+                let values = self.join.hash.iter().map(|hash| &hash.1);
+                let (row, key) = (&self.scratch, &mut self.key);
+                hashes.push(hash_of(values, &self.types, row, key, cx)?);
+                rows.grow(HASHED_BYTES)?;
+            }
+            rows.push(&mut self.scratch)?;
+            if rows.bytes() >= checked + CHECKED_BYTES {
+                checked = rows.bytes();
+                cx.check_held(checked)?;
             }
         }
-        Ok(Right { rows, by_hash })
+        Ok(())
+    }
+
+    fn hashed(
+        &self,
+        rows: &PackedRows,
+        hashes: &[Option<u64>],
+        cx: &mut Exec<'_>,
+    ) -> Result<Hashed> {
+        let mut places = HashedPlaces::with_capacity(hashes.len());
+        // What is added last is shown first.
+        for (place, hash) in hashes.iter().enumerate().rev() {
+            cx.tick()?;
+            if let Some(hash) = hash {
+                places.add(*hash, place);
+            }
+        }
+        let keys = self.join.hash.iter();
+        let keys = keys.map(|hash| rows.position(hash.1.as_column()?));
+        Ok(Hashed {
+            places,
+            keys: keys.collect(),
+        })
     }
 
     /// Takes the next left row and finds what to try it with.
@@ -91,168 +211,241 @@ impl<'p> JoinCursor<'p> {
         let join = self.join;
         let lookup = join.lookup.as_ref().filter(|_| self.lookups < join.lookups);
         if self.right.is_none() && join.lateral.is_none() && lookup.is_none() {
-            let right = Rc::new(self.load(cx)?);
-            self.matched = vec![false; right.rows.len()];
+            let right = self.load(cx)?;
+            if matches!(join.kind, JoinKind::Right | JoinKind::Full) {
+                self.matched = vec![false; right.rows.len()];
+            }
             self.right = Some(right);
+            self.own = None;
         }
-        let Some(row) = self.left.next(cx)? else {
+        if !self.left.next_into(cx, &mut self.row)? {
             return Ok(false);
-        };
-        let right = match (&self.right, lookup) {
-            (Some(right), _) => right.clone(),
-            (None, Some(plan)) => {
-                self.lookups += 1;
-                let rows = match join.kind {
-                    JoinKind::Semi | JoinKind::Anti => self.first_match(plan, &row, cx)?,
-                    _ => {
-                        cx.outer.push(row.clone());
-                        let rows = collect(plan, "A join", cx);
-                        cx.outer.pop();
-                        rows?
-                    }
-                };
-                Rc::new(Right {
-                    rows,
-                    by_hash: HashMap::default(),
-                })
-            }
-            (None, None) => {
-                let mut seen = vec![Datum::Null; join.lateral.unwrap_or(0)];
-                seen.extend_from_slice(&row);
-                cx.outer.push(seen);
-                let right = self.load(cx);
-                cx.outer.pop();
-                Rc::new(right?)
-            }
-        };
-        let candidates = match join.hash.is_empty() || self.right.is_none() {
-            true => None,
-            false => {
-                let types = self.types();
-                let mut key = Vec::with_capacity(types.len());
-                for (value, _, _) in &join.hash {
-                    key.push(value.eval(cx, &row)?);
-                }
-                let found = match key.iter().any(Datum::is_null) {
-                    true => None,
-                    false => right.by_hash.get(&hash_row(&types, &key)),
-                };
-                Some(found.cloned().unwrap_or_default())
-            }
-        };
-        self.current = Some(Current {
-            row,
-            right,
-            candidates,
-            tried: 0,
+        }
+        cx.tick()?;
+        let mut current = Current {
+            next: None,
             matched: false,
-        });
+        };
+        if let Some(right) = &self.right {
+            current.next = match &right.hashed {
+                None => (!right.rows.is_empty()).then_some(0),
+                Some(hashed) => {
+                    let values = join.hash.iter().map(|hash| &hash.0);
+                    let hash = hash_of(values, &self.types, &self.row, &mut self.key, cx)?;
+                    hash.and_then(|hash| hashed.places.first(hash))
+                }
+            };
+        } else if let Some(plan) = lookup {
+            self.lookups += 1;
+            if matches!(join.kind, JoinKind::Semi | JoinKind::Anti) {
+                current.matched = self.has_match(plan, cx)?;
+            } else {
+                // The lookup sees the left row as one around it.
+                cx.outer.push(std::mem::take(&mut self.row));
+                let first = self.load_own(plan, cx);
+                self.row = cx.outer.pop().unwrap_or_default();
+                current.next = first?;
+            }
+        } else {
+            let mut seen = vec![Datum::Null; join.lateral.unwrap_or(0)];
+            seen.extend_from_slice(&self.row);
+            cx.outer.push(seen);
+            let first = self.load_own(&join.right, cx);
+            cx.outer.pop();
+            current.next = first?;
+        }
+        self.current = Some(current);
         Ok(true)
     }
 
-    /// The first right row that a lookup finds and that makes a pair, if there is one: whether there
-    /// is a second does not matter to a semi-join.
-    fn first_match(&self, plan: &'p Plan, left: &Row, cx: &mut Exec<'_>) -> Result<RowStore> {
+    /// Whether a lookup finds a right row that makes a pair. Whether there is a second does not matter
+    /// to a semi-join.
+    fn has_match(&mut self, plan: &'p Plan, cx: &mut Exec<'_>) -> Result<bool> {
         coro::check_depth()?;
-        let mut found = RowStore::of("A join");
         let mut rows = open(plan, cx.measures.as_ref());
-        let (mut pair, mut seen) = (left.clone(), left.clone());
+        let mut pair = Row::new();
         loop {
             cx.tick()?;
             // The lookup sees the left row as one around it; the condition sees the pair.
-            cx.outer.push(std::mem::take(&mut seen));
-            let next = rows.next(cx);
-            seen = cx.outer.pop().unwrap_or_default();
-            let Some(right) = next? else {
-                return Ok(found);
+            cx.outer.push(std::mem::take(&mut self.row));
+            let next = rows.next_into(cx, &mut self.scratch);
+            self.row = cx.outer.pop().unwrap_or_default();
+            if !next? {
+                return Ok(false);
+            }
+            // What must be equal is, since the lookup has found it.
+            let Some(condition) = &self.join.rest else {
+                return Ok(true);
             };
-            pair.truncate(left.len());
-            pair.extend_from_slice(&right);
-            let holds = match &self.join.condition {
-                Some(condition) => condition.test(cx, &pair)?,
-                None => true,
-            };
-            if holds {
-                found.push(right)?;
-                return Ok(found);
+            pair.clear();
+            pair.extend_from_slice(&self.row);
+            pair.extend_from_slice(&self.scratch);
+            if condition.test(cx, &pair)? {
+                return Ok(true);
             }
         }
     }
 
-    /// The next pair of the current left row that meets the condition.
-    fn pair(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
-        let Some(current) = &mut self.current else {
-            return Ok(None);
+    /// Puts the next pair of the current left row that meets the conditions into `out`; whether there
+    /// is one. Of a semi-join nothing is put anywhere.
+    fn pair(&mut self, cx: &mut Exec<'_>, out: &mut Row) -> Result<bool> {
+        let (Some(current), join) = (&mut self.current, self.join) else {
+            return Ok(false);
         };
-        loop {
-            let place = match &current.candidates {
-                Some(candidates) => candidates.get(current.tried).copied(),
-                None => (current.tried < current.right.rows.len()).then_some(current.tried),
-            };
-            let Some(place) = place else {
-                return Ok(None);
-            };
-            current.tried += 1;
+        let Some(right) = self.right.as_ref().or(self.own.as_ref()) else {
+            return Ok(false);
+        };
+        let is_semi = matches!(join.kind, JoinKind::Semi | JoinKind::Anti);
+        // Without the left row's values in it yet.
+        let mut begun = false;
+        while let Some(place) = current.next {
             cx.tick()?;
-            let mut row = current.row.clone();
-            row.extend_from_slice(&current.right.rows[place]);
-            let holds = match &self.join.condition {
-                Some(condition) => condition.test(cx, &row)?,
-                None => true,
-            };
-            if holds {
-                current.matched = true;
-                if let Some(matched) = self.matched.get_mut(place) {
-                    *matched = true;
+            current.next = right.after(place);
+            let condition = match &right.hashed {
+                // All are tried, or a lookup has found what is equal.
+                None => &join.rest,
+                Some(hashed) => {
+                    match hashed.equals(right.rows.get(place), &self.key, &self.types) {
+                        Some(false) => continue,
+                        Some(true) => &join.rest,
+                        None => &join.condition,
+                    }
                 }
-                return Ok(Some(row));
+            };
+            if !(is_semi && condition.is_none()) {
+                // Whose last right row it is needs no copy of the left one.
+                let is_last = !begun && !is_semi && current.next.is_none();
+                if is_last {
+                    std::mem::swap(out, &mut self.row);
+                } else if !begun {
+                    out.clear();
+                    out.extend_from_slice(&self.row);
+                }
+                begun = true;
+                out.truncate(join.left_width);
+                right.rows.append_to(place, out);
+                let holds = match condition {
+                    Some(condition) => condition.test(cx, out)?,
+                    None => true,
+                };
+                if !holds {
+                    if is_last {
+                        out.truncate(join.left_width);
+                        std::mem::swap(out, &mut self.row);
+                    }
+                    continue;
+                }
             }
+            current.matched = true;
+            if let Some(matched) = self.matched.get_mut(place) {
+                *matched = true;
+            }
+            return Ok(true);
         }
+        Ok(false)
     }
 
-    fn unmatched_right(&mut self) -> Option<Row> {
-        let right = self.right.as_ref()?;
+    /// The next right row that had no pair.
+    fn unmatched_right(&mut self, out: &mut Row) -> bool {
+        let Some(right) = &self.right else {
+            return false;
+        };
         while self.rest < right.rows.len() {
             let place = self.rest;
             self.rest += 1;
             if !self.matched[place] {
-                let mut row = vec![Datum::Null; self.join.left_width];
-                row.extend_from_slice(&right.rows[place]);
-                return Some(row);
+                out.clear();
+                out.resize(self.join.left_width, Datum::Null);
+                right.rows.append_to(place, out);
+                return true;
             }
         }
-        None
+        false
+    }
+}
+
+/// The hash of the values of programs for a row, which are left in `key`; none if one is NULL.
+fn hash_of<'a>(
+    values: impl Iterator<Item = &'a Program>,
+    types: &[TypeId],
+    row: &[Datum],
+    key: &mut Row,
+    cx: &mut Exec<'_>,
+) -> Result<Option<u64>> {
+    key.clear();
+    for value in values {
+        let value = value.eval(cx, row)?;
+        if value.is_null() {
+            return Ok(None);
+        }
+        key.push(value);
+    }
+    Ok(Some(hash_row(types, key)))
+}
+
+/// The columns of a plan's rows, of so many, that ever have a value: of tables only those that are
+/// needed do.
+fn filled(plan: &Plan, width: usize) -> Vec<usize> {
+    match plan {
+        Plan::Scan(scan) => {
+            let needed = scan.needed.borrow();
+            let columns = scan.table.columns.len();
+            let is_needed =
+                |place: &usize| *place >= columns || needed.get(*place).copied().unwrap_or(true);
+            (0..width).filter(is_needed).collect()
+        }
+        Plan::Filter(input, _) | Plan::Once(input, _) => filled(input, width),
+        Plan::Join(join) => match join.kind {
+            JoinKind::Semi | JoinKind::Anti => filled(&join.left, width),
+            _ if join.left_width + join.right_width == width => {
+                let left = filled(&join.left, join.left_width);
+                let right = filled(&join.right, join.right_width).into_iter();
+                let right = right.map(|place| join.left_width + place);
+                left.into_iter().chain(right).collect()
+            }
+            _ => (0..width).collect(),
+        },
+        _ => (0..width).collect(),
     }
 }
 
 impl Cursor for JoinCursor<'_> {
     fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        let mut row = Row::new();
+        Ok(self.next_into(cx, &mut row)?.then_some(row))
+    }
+
+    fn next_into(&mut self, cx: &mut Exec<'_>, out: &mut Row) -> Result<bool> {
+        let kind = self.join.kind;
         loop {
-            let pair = self.pair(cx)?;
-            match (self.join.kind, pair) {
-                (JoinKind::Semi, Some(_)) => return Ok(self.current.take().map(|left| left.row)),
-                (JoinKind::Anti, Some(_)) => self.current = None,
-                (_, Some(pair)) => return Ok(Some(pair)),
-                (kind, None) => {
-                    let alone = self.current.take().filter(|current| !current.matched);
-                    match (kind, alone) {
-                        (JoinKind::Anti, Some(left)) => return Ok(Some(left.row)),
-                        (JoinKind::Left | JoinKind::Full, Some(left)) => {
-                            let mut row = left.row;
-                            row.resize(row.len() + self.join.right_width, Datum::Null);
-                            return Ok(Some(row));
-                        }
-                        _ => {}
+            if let Some(current) = self.current {
+                let is_semi = matches!(kind, JoinKind::Semi | JoinKind::Anti);
+                let found = (is_semi && current.matched) || self.pair(cx, out)?;
+                if found && !is_semi {
+                    return Ok(true);
+                }
+                let matched = found || self.current.is_some_and(|current| current.matched);
+                self.current = None;
+                let gives = match kind {
+                    JoinKind::Semi => matched,
+                    JoinKind::Anti | JoinKind::Left | JoinKind::Full => !matched,
+                    JoinKind::Inner | JoinKind::Right => false,
+                };
+                if gives {
+                    std::mem::swap(out, &mut self.row);
+                    if !is_semi {
+                        out.resize(self.join.left_width + self.join.right_width, Datum::Null);
                     }
+                    return Ok(true);
                 }
             }
             if !self.advance(cx)? {
                 break;
             }
         }
-        match self.join.kind {
-            JoinKind::Right | JoinKind::Full => Ok(self.unmatched_right()),
-            _ => Ok(None),
+        match kind {
+            JoinKind::Right | JoinKind::Full => Ok(self.unmatched_right(out)),
+            _ => Ok(false),
         }
     }
 }

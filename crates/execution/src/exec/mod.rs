@@ -57,6 +57,7 @@ pub mod session_functions;
 pub mod shared;
 pub mod sizes;
 pub mod sort;
+mod staged;
 pub mod subquery;
 pub mod trigger;
 mod trigger_text;
@@ -131,6 +132,7 @@ pub struct Exec<'a> {
     /// enclosing rows there were where they are defined.
     levels: Vec<(std::ops::Range<usize>, usize)>,
     members: HashMap<usize, Rc<subquery::Members>>,
+    memos: HashMap<usize, subquery::Memo>,
     /// The long values on the stack that functions have made.
     large: Reservation,
     /// Work that was done where nothing could give way, for the next [`Exec::tick`].
@@ -237,6 +239,7 @@ impl<'a> Exec<'a> {
             working: HashMap::default(),
             levels: Vec::new(),
             members: HashMap::default(),
+            memos: HashMap::default(),
             large: Reservation::of("A value"),
             pending: 0,
         }
@@ -291,6 +294,7 @@ impl<'a> Exec<'a> {
         self.values.retain(|number, _| !numbers.contains(number));
         self.shared.retain(|number, _| !numbers.contains(number));
         self.members.retain(|number, _| !numbers.contains(number));
+        self.memos.retain(|number, _| !numbers.contains(number));
     }
 
     fn param(&self, index: usize) -> Result<Datum> {

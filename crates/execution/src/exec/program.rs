@@ -6,6 +6,7 @@
 //! ```
 //! It runs without recursion, counts the work of its operations and gives way by them.
 
+use std::ops::Range;
 use std::rc::Rc;
 
 use base::{coro, Error, Result};
@@ -29,13 +30,12 @@ pub trait Evaluate {
     /// What the functions in it raise.
     fn eval(&self, cx: &mut Exec<'_>, row: &[Datum]) -> Result<Datum>;
 
-    /// Whether the value for a row is true.
+    /// Whether the value for a row is true. Of an AND the first condition that is not, NULL
+    /// included, is the last that is computed.
     ///
     /// # Errors
     /// As [`Evaluate::eval`].
-    fn test(&self, cx: &mut Exec<'_>, row: &[Datum]) -> Result<bool> {
-        Ok(self.eval(cx, row)?.is_true())
-    }
+    fn test(&self, cx: &mut Exec<'_>, row: &[Datum]) -> Result<bool>;
 }
 
 impl Evaluate for Program {
@@ -60,29 +60,85 @@ impl Evaluate for Program {
             }
             _ => {}
         }
-        let base = cx.stack.len();
-        let outcome = run(self, cx, row);
-        let value = cx.stack.pop();
-        cx.stack.truncate(base);
-        if base == 0 && cx.large.bytes() > 0 {
-            // Whoever keeps the value counts it from here on.
-            cx.large.shrink(usize::MAX);
+        eval_part(self, 0..self.ops().len(), (cx, row), false)
+    }
+
+    fn test(&self, cx: &mut Exec<'_>, row: &[Datum]) -> Result<bool> {
+        match self.ops() {
+            [_] => Ok(self.eval(cx, row)?.is_true()),
+            ops => Ok(eval_part(self, 0..ops.len(), (cx, row), true)?.is_true()),
         }
-        outcome?;
-        value.ok_or_else(|| Error::internal("an expression without a value"))
     }
 }
 
-fn run(program: &Program, cx: &mut Exec<'_>, row: &[Datum]) -> Result<()> {
-    let mut at = 0;
-    while let Some(op) = program.ops().get(at) {
+/// Whether the value of some of a program's steps, which stand by themselves, is true for a row.
+///
+/// # Errors
+/// As [`Evaluate::eval`].
+pub fn test_part(
+    program: &Program,
+    part: Range<usize>,
+    cx: &mut Exec<'_>,
+    row: &[Datum],
+) -> Result<bool> {
+    Ok(eval_part(program, part, (cx, row), false)?.is_true())
+}
+
+/// The value of a step that is the same for all rows.
+///
+/// # Errors
+/// As [`Evaluate::eval`]; XX000 for any other step.
+pub fn value_of_rows(op: &Op, cx: &mut Exec<'_>) -> Result<Datum> {
+    match op {
+        Op::Const(value) => Ok(value.clone()),
+        Op::Param(index) => cx.param(*index),
+        Op::Literal(number) => cx.literal(*number),
+        Op::Once(program) => once(program, cx),
+        _ => Err(Error::internal("a value that differs from row to row")),
+    }
+}
+
+/// The value of some of a program's steps. Where `tests` says that only its truth matters, the first
+/// condition of an AND that is not true ends it.
+fn eval_part(
+    program: &Program,
+    part: Range<usize>,
+    (cx, row): (&mut Exec<'_>, &[Datum]),
+    tests: bool,
+) -> Result<Datum> {
+    let base = cx.stack.len();
+    let outcome = run(program, part, (cx, row), tests);
+    let value = cx.stack.pop();
+    cx.stack.truncate(base);
+    if base == 0 && cx.large.bytes() > 0 {
+        // Whoever keeps the value counts it from here on.
+        cx.large.shrink(usize::MAX);
+    }
+    outcome?;
+    value.ok_or_else(|| Error::internal("an expression without a value"))
+}
+
+fn run(
+    program: &Program,
+    part: Range<usize>,
+    (cx, row): (&mut Exec<'_>, &[Datum]),
+    tests: bool,
+) -> Result<()> {
+    let mut at = part.start;
+    let ops = &program.ops()[..part.end];
+    let base = cx.stack.len();
+    while let Some(op) = ops.get(at) {
         at += 1;
         cx.pending += OP_WORK;
         if cx.pending >= OPS_COUNTED {
             coro::work(std::mem::take(&mut cx.pending))?;
         }
         match op {
-            Op::Const(value) => cx.stack.push(value.clone()),
+            Op::Const(value) => match quickly(cx, base, ops.get(at), value) {
+                true => at += 1,
+                false => cx.stack.push(value.clone()),
+            },
+            Op::Column(index) if quickly(cx, base, ops.get(at), &row[*index]) => at += 1,
             Op::Column(index) => {
                 let value = long::read(&row[*index], cx.host.txn())?;
                 cx.stack.push(value);
@@ -109,9 +165,23 @@ fn run(program: &Program, cx: &mut Exec<'_>, row: &[Datum]) -> Result<()> {
                 count,
                 types,
                 result,
-            } => call(cx, function, *count, types, *result)?,
+            } => {
+                if let ([.., a, b], 2) = (&mut cx.stack[base..], *count) {
+                    if let Some(result) = function.quick(a, b) {
+                        *a = result;
+                        cx.stack.pop();
+                        continue;
+                    }
+                }
+                call(cx, function, *count, types, *result)?;
+            }
             Op::IfFalse(target) => {
-                if matches!(cx.stack.last(), Some(Datum::Bool(false))) {
+                // What leaves the program at its end is the outermost AND.
+                let is_over = match cx.stack.last() {
+                    Some(Datum::Bool(holds)) => !holds,
+                    _ => tests && *target == ops.len(),
+                };
+                if is_over {
                     at = *target;
                 }
             }
@@ -163,6 +233,28 @@ fn run(program: &Program, cx: &mut Exec<'_>, row: &[Datum]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether the next step is a call whose second argument this value is, and whose result could be put
+/// in the place of the first one at once: most steps of most expressions need neither copy nor call.
+#[inline]
+fn quickly(cx: &mut Exec<'_>, base: usize, next: Option<&Op>, value: &Datum) -> bool {
+    let Some(Op::Call {
+        function, count: 2, ..
+    }) = next
+    else {
+        return false;
+    };
+    let Some(first) = cx.stack[base..].last_mut() else {
+        return false;
+    };
+    match function.quick(first, value) {
+        Some(result) => {
+            *first = result;
+            true
+        }
+        None => false,
+    }
 }
 
 /// A value that is the same for all rows.
@@ -426,8 +518,11 @@ fn any_array(
     let mut unknown = false;
     for element in &array.elements {
         coro::work(OP_WORK)?;
-        let pair = [value.clone(), element.clone()];
-        match compare(cx, function, types, &pair)? {
+        let compared = match function.quick(value, element) {
+            Some(compared) => compared,
+            None => compare(cx, function, types, &[value.clone(), element.clone()])?,
+        };
+        match compared {
             Datum::Bool(holds) if holds != all => return Ok(Datum::Bool(holds)),
             Datum::Null => unknown = true,
             _ => {}

@@ -3,13 +3,12 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use base::hash::HashMap;
 use base::{coro, Error, Result, SqlState};
 
 use super::cursor::{open, Cursor};
 use super::program::Evaluate;
 use super::{collect, Exec};
-use crate::kept::{row_bytes, RowStore, HASHED_BYTES};
+use crate::kept::{apart, row_bytes, HashedPlaces, RowStore, HASHED_BYTES};
 use base::memory::Reservation;
 use functions::Call;
 use planner::plan::{Func, Row, SubKind, SubQuery};
@@ -39,6 +38,15 @@ pub fn eval(
         let members = members(cx, query)?;
         return is_member(cx, query, test, &members);
     }
+    // Whatever is further out stays the same only where there is nothing.
+    let remembers = test.is_none() && query.correlated && cx.outer.is_empty();
+    if remembers {
+        let known = cx.memos.get_mut(&query.number);
+        if let Some(value) = known.and_then(|memo| memo.find(&seen)) {
+            return Ok(value);
+        }
+    }
+    let kept = remembers.then(|| seen.clone());
     let width = places.iter().max().map_or(0, |last| last + 1);
     let mut row = vec![Datum::Null; width];
     for (place, value) in places.iter().zip(seen) {
@@ -52,7 +60,86 @@ pub fn eval(
     if once {
         cx.values.insert(query.number, value.clone());
     }
+    if let Some(seen) = kept {
+        let memo = cx.memos.entry(query.number);
+        let memo = memo.or_insert_with(|| Memo::of(query));
+        memo.keep(seen, &value)?;
+    }
     Ok(value)
+}
+
+/// What a subquery gave for values of the row around it: rows often come that look the same to it,
+/// one behind the other even.
+pub struct Memo {
+    places: HashedPlaces,
+    known: Vec<(Row, Datum)>,
+    held: Reservation,
+    /// How often something was found, and how often not.
+    found: usize,
+    missed: usize,
+    /// Whether it gives the same each time, and it pays to look.
+    is_worth_it: bool,
+}
+
+/// So many results are remembered; then all are forgotten.
+const REMEMBERED_MAX: usize = 4_096;
+
+/// After so many that were not found, one in [`FOUND_MIN`] must have been.
+const MISSED_MIN: usize = 512;
+const FOUND_MIN: usize = 8;
+
+impl Memo {
+    fn of(query: &SubQuery) -> Memo {
+        Memo {
+            places: HashedPlaces::default(),
+            known: Vec::new(),
+            held: Reservation::of("A subquery"),
+            found: 0,
+            missed: 0,
+            is_worth_it: query.plan.is_settled(),
+        }
+    }
+
+    fn hash(seen: &[Datum]) -> u64 {
+        let each = seen.iter().map(|value| types::hash(TypeId::UNKNOWN, value));
+        each.fold(0, |all: u64, one| all.rotate_left(5) ^ one)
+    }
+
+    /// What was given for values that nothing tells from these.
+    fn find(&mut self, seen: &[Datum]) -> Option<Datum> {
+        if !self.is_worth_it {
+            return None;
+        }
+        let mut place = self.places.first(Memo::hash(seen));
+        while let Some(at) = place {
+            if self.known[at].0 == seen {
+                self.found += 1;
+                return Some(self.known[at].1.clone());
+            }
+            place = self.places.next(at);
+        }
+        None
+    }
+
+    fn keep(&mut self, seen: Row, value: &Datum) -> Result<()> {
+        if !self.is_worth_it {
+            return Ok(());
+        }
+        self.missed += 1;
+        let is_rare = self.found < self.missed / FOUND_MIN;
+        self.is_worth_it = self.missed < MISSED_MIN || !is_rare;
+        if self.known.len() >= REMEMBERED_MAX || !self.is_worth_it {
+            (self.places, self.known) = (HashedPlaces::default(), Vec::new());
+            self.held = Reservation::of("A subquery");
+        }
+        if self.is_worth_it {
+            self.held
+                .grow(row_bytes(&seen) + apart(value) + HASHED_BYTES)?;
+            self.places.add(Memo::hash(&seen), self.known.len());
+            self.known.push((seen, value.clone()));
+        }
+        Ok(())
+    }
 }
 
 /// The rows of a subquery that is the same for every row, for `IN` and its kin.
@@ -61,7 +148,7 @@ pub struct Members {
     /// The types of the values, where the comparison is plain equality of values of one type.
     types: Option<Vec<TypeId>>,
     /// By the hash of its values; only where there are types, and of rows without NULLs.
-    by_hash: HashMap<u64, Vec<usize>>,
+    by_hash: HashedPlaces,
     has_null: bool,
 }
 
@@ -94,7 +181,7 @@ fn members(cx: &mut Exec<'_>, query: &SubQuery) -> Result<Rc<Members>> {
     let rows = collect(&query.plan, "A subquery", cx);
     cx.outer.pop();
     let mut rows = rows?;
-    let mut by_hash: HashMap<u64, Vec<usize>> = HashMap::default();
+    let mut by_hash = HashedPlaces::default();
     let mut has_null = false;
     let types = hashed_types(query);
     if let Some(types) = &types {
@@ -105,7 +192,7 @@ fn members(cx: &mut Exec<'_>, query: &SubQuery) -> Result<Rc<Members>> {
                 continue;
             }
             let hash = hash_row(types, row);
-            by_hash.entry(hash).or_default().push(place);
+            by_hash.add(hash, place);
         }
     }
     let members = Rc::new(Members {
@@ -131,13 +218,13 @@ fn is_member(
     };
     let whole = !values.iter().any(Datum::is_null);
     if let Some(types) = members.types.as_ref().filter(|_| whole) {
-        let found = members.by_hash.get(&hash_row(types, values));
-        let equal = |place: &usize| {
-            let mut pairs = types.iter().zip(values.iter().zip(&members.rows[*place]));
-            pairs.all(|(ty, (a, b))| types::equal(*ty, a, b))
-        };
-        if found.is_some_and(|places| places.iter().any(equal)) {
-            return Ok(Datum::Bool(true));
+        let mut found = members.by_hash.first(hash_row(types, values));
+        while let Some(place) = found {
+            let mut pairs = types.iter().zip(values.iter().zip(&members.rows[place]));
+            if pairs.all(|(ty, (a, b))| types::equal(*ty, a, b)) {
+                return Ok(Datum::Bool(true));
+            }
+            found = members.by_hash.next(place);
         }
         if !members.has_null {
             return Ok(Datum::Bool(false));

@@ -157,9 +157,16 @@ impl Planner<'_> {
             rows,
         } = pair;
         let both = left.layout.followed_by(&right.layout);
-        let mut hash = Vec::new();
-        for condition in on.iter().filter(|_| !lateral) {
-            hash.extend(equality(condition, &left.layout, &right.layout)?);
+        let (mut hash, mut rest) = (Vec::new(), Vec::new());
+        for condition in &on {
+            let equality = match lateral {
+                true => None,
+                false => equality(condition, &left.layout, &right.layout)?,
+            };
+            match equality {
+                Some(equality) => hash.push(equality),
+                None => rest.push(condition.clone()),
+            }
         }
         let cost = self.join_cost(
             (left.rows, left.cost),
@@ -169,6 +176,7 @@ impl Planner<'_> {
         );
         if self.methods.avoids_hash() {
             hash.clear();
+            rest.clone_from(&on);
         }
         let avoids_lookups = self.methods.avoids_lookups() && !hash.is_empty();
         let (lookup, lookups) = match looked.filter(|_| !avoids_lookups) {
@@ -188,6 +196,7 @@ impl Planner<'_> {
             left_width: left.layout.width(),
             right_width: right.layout.width(),
             condition: both.compile_all(&on)?,
+            rest: both.compile_all(&rest)?,
             left: Rc::new(left.plan),
             right: Rc::new(right.plan),
             hash,

@@ -4,6 +4,7 @@
 //! expressions are compiled on the thread's own stack and run without recursion. `a + b` becomes
 //! `Column 0, Column 1, Call +`; AND, OR, CASE and COALESCE become jumps.
 
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -120,10 +121,11 @@ pub fn compile(expr: &Expr) -> Program {
 
 /// Whether it has the same value for all rows of a statement and takes some computing.
 fn is_fixed(expr: &Expr) -> bool {
-    let computed = matches!(
-        expr.kind,
-        ExprKind::Call(..) | ExprKind::Coerce(..) | ExprKind::Fit(..)
-    );
+    let computed = match &expr.kind {
+        ExprKind::Call(..) | ExprKind::Coerce(..) | ExprKind::Fit(..) => true,
+        ExprKind::Array(elements, _) => !elements.is_empty(),
+        _ => false,
+    };
     computed
         && !expr.any(&|part| match &part.kind {
             ExprKind::Call(..) => part.is_volatile_call(),
@@ -151,6 +153,24 @@ impl Program {
     /// Its steps.
     pub fn ops(&self) -> &[Op] {
         &self.ops
+    }
+
+    /// The conditions that all must hold, one after the other: the steps of each, which leave its
+    /// truth value. A condition that is no AND is the only one.
+    pub fn conjuncts(&self) -> Vec<Range<usize>> {
+        let end = self.ops.len();
+        // Only those of the outermost AND leave the program.
+        let is_exit = |op: &Op| matches!(op, Op::IfFalse(target) if *target == end);
+        let exits = (0..end).filter(|at| is_exit(&self.ops[*at]));
+        let mut parts: Vec<Range<usize>> = Vec::new();
+        let mut start = 0;
+        for exit in exits.chain([end]) {
+            // Behind each but the first stands the AND with what came before.
+            let and = usize::from(!parts.is_empty());
+            parts.push(start..exit - and);
+            start = exit + 1;
+        }
+        parts
     }
 
     /// The column that the whole expression is, if it is one.

@@ -1,0 +1,426 @@
+//! Long scans: a row's conditions are tested in stages, and each stage makes only the values that it
+//! looks at.
+//!
+//! ```text
+//! l_shipdate >= date '1994-01-01' and l_discount between 0.05 and 0.07 and l_comment like '%x%'
+//!
+//! stage 1, 2, 3   on the stored bytes: no value is made
+//! stage 4         l_comment is made, and the program of its condition runs
+//! then            the other columns that are needed
+//! ```
+//! Most rows of a long scan are dropped, and most of a row's columns are dear to make. So a row's
+//! bytes are taken apart once ([`Cells`]), a comparison of a column with another, or with a value or a
+//! list that is the same for all rows, is decided on the bytes ([`types::compare_column`]), and any other condition sees a row in
+//! which its own columns are there and others may be those of an earlier row.
+//!
+//! # Invariants
+//! - Conditions are tested in the order in which they are written, and the first that is not true
+//!   drops the row: none behind it is computed, so none raises an error. So it is in PostgreSQL.
+//! - A value that a comparison needs is computed when the comparison is first reached, not before.
+//! - After [`Stages::take`] has taken a row, all its needed columns are its own and all others NULL.
+//!
+//! # What it leaves out
+//! Scans of a few rows, which are over before stages have paid for themselves: they make a row and
+//! then run its filter as one program.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+
+use base::codec::Reader;
+use base::row::StoredColumn;
+use base::Result;
+
+use super::program::{test_part, value_of_rows};
+use super::{long, Exec};
+use catalog::Table;
+use functions::Function;
+use planner::plan::program::Op;
+use planner::plan::{Program, Row};
+use types::{Datum, TypeId};
+
+/// The stored columns of a row, as far as anybody looks.
+#[derive(Default)]
+struct Cells {
+    /// Where the bytes of each column begin and end; a mark for what has none.
+    ends: Vec<(u32, u32, Mark)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    Null,
+    Value,
+    Long,
+    /// The row is older than the column.
+    Missing,
+}
+
+impl Cells {
+    /// Takes the first columns of a row apart.
+    fn read(&mut self, bytes: &[u8], count: usize) -> Result<()> {
+        let mut reader = Reader::new(bytes);
+        let stored: usize = reader.varint_as()?;
+        self.ends.clear();
+        self.ends.resize(count, (0, 0, Mark::Missing));
+        let mut at = bytes.len() - reader.rest().len();
+        for cell in self.ends.iter_mut().take(stored) {
+            // Most are short: their length and one in a byte, or none for NULL.
+            if let Some(byte @ ..0x80) = bytes.get(at).copied() {
+                let end = at + usize::from(byte).max(1);
+                if end <= bytes.len() {
+                    let mark = if byte == 0 { Mark::Null } else { Mark::Value };
+                    *cell = (at as u32 + 1, end as u32, mark);
+                    at = end;
+                    continue;
+                }
+            }
+            let mut reader = Reader::new(&bytes[at.min(bytes.len())..]);
+            let (len, mark) = match StoredColumn::read(&mut reader)? {
+                StoredColumn::Null => (0, Mark::Null),
+                StoredColumn::Value(value) => (value.len(), Mark::Value),
+                StoredColumn::Long(value) => (value.len(), Mark::Long),
+            };
+            at = bytes.len() - reader.rest().len();
+            *cell = ((at - len) as u32, at as u32, mark);
+        }
+        Ok(())
+    }
+
+    fn get<'b>(&self, table: &'b Table, bytes: &'b [u8], place: usize) -> StoredColumn<'b> {
+        let (start, end, mark) = self.ends[place];
+        let own = &bytes[start as usize..end as usize];
+        match mark {
+            Mark::Null => StoredColumn::Null,
+            Mark::Value => StoredColumn::Value(own),
+            Mark::Long => StoredColumn::Long(own),
+            Mark::Missing => match &table.columns[place].missing {
+                Some(bytes) => StoredColumn::Value(bytes),
+                None => StoredColumn::Null,
+            },
+        }
+    }
+
+    /// Makes the values of some columns.
+    fn make(&self, table: &Table, bytes: &[u8], places: &[usize], row: &mut [Datum]) -> Result<()> {
+        for place in places {
+            let (column, into) = (&table.columns[*place], &mut row[*place]);
+            match self.get(table, bytes, *place) {
+                StoredColumn::Value(bytes) if !column.dropped => {
+                    types::decode_column_into(column.type_id, column.typmod, bytes, into)?;
+                }
+                StoredColumn::Long(stored) => *into = long::unread(table, column, stored),
+                _ => *into = Datum::Null,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A comparison that is decided on stored bytes.
+struct Comparison {
+    /// The column.
+    place: usize,
+    with: With,
+    /// The value or list, once it was asked for.
+    known: Option<Datum>,
+    holds: fn(Ordering) -> bool,
+}
+
+/// What a column is compared with.
+enum With {
+    /// A value that is the same for all rows: the step of the program that gives it.
+    Value(usize),
+    /// Any (false) or all elements of such a value.
+    Elements(usize, bool),
+    /// A column of the same type.
+    Column(usize),
+}
+
+impl Comparison {
+    /// The columns that it looks at.
+    fn places(&self) -> impl Iterator<Item = usize> {
+        let other = match self.with {
+            With::Column(other) => Some(other),
+            With::Value(..) | With::Elements(..) => None,
+        };
+        std::iter::once(self.place).chain(other)
+    }
+
+    /// Whether it is true; none where the bytes do not tell.
+    fn test(
+        &mut self,
+        table: &Table,
+        (cells, bytes): (&Cells, &[u8]),
+        ops: &[Op],
+        cx: &mut Exec<'_>,
+    ) -> Result<Option<bool>> {
+        let kind = table.columns[self.place].type_id;
+        let given = match (&self.with, &mut self.known) {
+            (With::Column(_), _) => &Datum::Null,
+            (_, Some(value)) => &*value,
+            (With::Value(step) | With::Elements(step, _), known) => {
+                &*known.insert(value_of_rows(&ops[*step], cx)?)
+            }
+        };
+        let stored = match cells.get(table, bytes, self.place) {
+            // Of an empty list even NULL is all or none.
+            StoredColumn::Null if matches!(self.with, With::Elements(..)) => return Ok(None),
+            StoredColumn::Null => return Ok(Some(false)),
+            StoredColumn::Value(stored) => stored,
+            StoredColumn::Long(_) => return Ok(None),
+        };
+        let holds = |order: Option<Ordering>| order.map(self.holds);
+        Ok(match (&self.with, given) {
+            (With::Column(other), _) => match cells.get(table, bytes, *other) {
+                StoredColumn::Null => Some(false),
+                StoredColumn::Value(other) => holds(types::compare_columns(kind, stored, other)),
+                StoredColumn::Long(_) => None,
+            },
+            (_, Datum::Null) => Some(false),
+            (With::Value(..), value) => holds(types::compare_column(kind, stored, value)),
+            (With::Elements(_, all), Datum::Array(array)) => {
+                let mut outcome = Some(*all);
+                for element in &array.elements {
+                    let one = match element {
+                        // It decides nothing, and keeps all from being true.
+                        Datum::Null if *all => Some(false),
+                        Datum::Null => continue,
+                        element => holds(types::compare_column(kind, stored, element)),
+                    };
+                    match one {
+                        Some(one) if one == *all => {}
+                        other => {
+                            outcome = other;
+                            break;
+                        }
+                    }
+                }
+                outcome
+            }
+            _ => None,
+        })
+    }
+}
+
+/// One condition.
+struct Stage {
+    /// Its steps in the filter's program.
+    part: Range<usize>,
+    /// The columns that it looks at and no stage before it has made.
+    columns: Vec<usize>,
+    comparison: Option<Comparison>,
+}
+
+/// A scan's conditions, in stages.
+pub struct Stages<'p> {
+    table: &'p Table,
+    filter: Option<&'p Program>,
+    stages: Vec<Stage>,
+    /// The needed columns that no stage makes, and those that nobody needs.
+    others: Vec<usize>,
+    unneeded: Vec<usize>,
+    /// How many columns are looked at, from the first on.
+    count: usize,
+    cells: Cells,
+}
+
+impl<'p> Stages<'p> {
+    /// Those of a scan of a table with a filter, of which these columns are needed. None for a filter
+    /// that looks at more than the table's columns.
+    pub fn of(
+        table: &'p Table,
+        filter: Option<&'p Program>,
+        needed: &[bool],
+    ) -> Option<Stages<'p>> {
+        let width = table.columns.len();
+        let is_stored = |op: &Op| !matches!(op, Op::Column(place) if *place >= width);
+        if !filter.is_none_or(|filter| filter.ops().iter().all(is_stored)) {
+            return None;
+        }
+        let is_needed = |place: usize| needed.get(place).copied().unwrap_or(true);
+        let mut made = vec![false; width];
+        let mut stages = Vec::new();
+        let parts = filter.map_or(Vec::new(), Program::conjuncts);
+        for part in parts {
+            let ops = filter.map_or(&[][..], |filter| &filter.ops()[part.clone()]);
+            let comparison = comparison(table, ops, part.start);
+            let mut columns = Vec::new();
+            for op in ops {
+                if let (Op::Column(place), None) = (op, &comparison) {
+                    if !std::mem::replace(&mut made[*place], true) {
+                        columns.push(*place);
+                    }
+                }
+            }
+            stages.push(Stage {
+                part,
+                columns,
+                comparison,
+            });
+        }
+        let looked_at = stages.iter().filter_map(|stage| stage.comparison.as_ref());
+        let looked_at = looked_at.flat_map(Comparison::places);
+        let last = (0..width)
+            .filter(|place| is_needed(*place))
+            .chain(looked_at);
+        Some(Stages {
+            table,
+            filter,
+            count: last.map(|place| place + 1).max().unwrap_or(0),
+            others: (0..width)
+                .filter(|place| is_needed(*place) && !made[*place])
+                .collect(),
+            unneeded: (0..width).filter(|place| !is_needed(*place)).collect(),
+            stages,
+            cells: Cells::default(),
+        })
+    }
+
+    /// Makes a row of stored bytes if it meets the conditions; whether it does. The row's memory is
+    /// used again.
+    ///
+    /// # Errors
+    /// XX001 when they are no row of the table; what a condition raises.
+    pub fn take(&mut self, bytes: &[u8], row: &mut Row, cx: &mut Exec<'_>) -> Result<bool> {
+        let width = self.table.columns.len();
+        row.truncate(width);
+        row.resize(width, Datum::Null);
+        self.cells.read(bytes, self.count)?;
+        for stage in &mut self.stages {
+            if !holds(
+                self.table,
+                self.filter,
+                &self.cells,
+                stage,
+                (bytes, row),
+                cx,
+            )? {
+                return Ok(false);
+            }
+        }
+        self.cells.make(self.table, bytes, &self.others, row)?;
+        for place in &self.unneeded {
+            if !row[*place].is_null() {
+                row[*place] = Datum::Null;
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Whether a condition is true of a row.
+fn holds(
+    table: &Table,
+    filter: Option<&Program>,
+    cells: &Cells,
+    stage: &mut Stage,
+    (bytes, row): (&[u8], &mut Row),
+    cx: &mut Exec<'_>,
+) -> Result<bool> {
+    let Some(filter) = filter else {
+        return Ok(true);
+    };
+    if let Some(comparison) = &mut stage.comparison {
+        let decided = comparison.test(table, (cells, bytes), filter.ops(), cx)?;
+        if let Some(holds) = decided {
+            return Ok(holds);
+        }
+        // Only the values tell.
+        for place in comparison.places() {
+            cells.make(table, bytes, &[place], row)?;
+        }
+    }
+    cells.make(table, bytes, &stage.columns, row)?;
+    test_part(filter, stage.part.clone(), cx, row)
+}
+
+/// A condition that compares a column in types of which stored bytes can be compared.
+fn comparison(table: &Table, ops: &[Op], start: usize) -> Option<Comparison> {
+    let [first, second, last] = ops else {
+        return None;
+    };
+    let type_of = |place: usize| {
+        let column = &table.columns[place];
+        (!column.dropped).then_some(column.type_id)
+    };
+    let (function, types) = match last {
+        Op::Call {
+            function, types, ..
+        }
+        | Op::AnyArray(function, types, _) => (*function, types),
+        _ => return None,
+    };
+    let (place, with, turned) = match (first, second, last) {
+        (Op::Column(place), list, Op::AnyArray(_, _, all)) if is_given(list) => {
+            (*place, With::Elements(start + 1, *all), false)
+        }
+        (_, _, Op::AnyArray(..)) => return None,
+        (Op::Column(place), other, _) if is_given(other) => (*place, With::Value(start + 1), false),
+        (other, Op::Column(place), _) if is_given(other) => (*place, With::Value(start), true),
+        (Op::Column(place), Op::Column(other), _) => {
+            let kind = type_of(*place)?;
+            if type_of(*other) != Some(kind) || types.contains(&TypeId::BPCHAR) {
+                return None;
+            }
+            (*place, With::Column(*other), false)
+        }
+        _ => return None,
+    };
+    if !is_compared(type_of(place)?, types) {
+        return None;
+    }
+    Some(Comparison {
+        place,
+        with,
+        known: None,
+        holds: test_of(function, types, turned)?,
+    })
+}
+
+fn is_given(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Const(_) | Op::Param(_) | Op::Literal(_) | Op::Once(_)
+    )
+}
+
+/// Whether a comparison of these types is the order of the column's stored bytes with a value.
+fn is_compared(column: TypeId, types: &[TypeId]) -> bool {
+    let is_text = |kind: &TypeId| matches!(*kind, TypeId::TEXT | TypeId::VARCHAR);
+    let is_integer = |kind: &TypeId| matches!(*kind, TypeId::INT2 | TypeId::INT4 | TypeId::INT8);
+    match column {
+        TypeId::TEXT | TypeId::VARCHAR => types.iter().all(is_text),
+        TypeId::INT2 | TypeId::INT4 | TypeId::INT8 => types.iter().all(is_integer),
+        TypeId::DATE => types
+            .iter()
+            .all(|kind| matches!(*kind, TypeId::DATE | TypeId::TIMESTAMP)),
+        TypeId::BPCHAR | TypeId::NUMERIC | TypeId::TIMESTAMP | TypeId::TIMESTAMPTZ => {
+            types.iter().all(|kind| *kind == column)
+        }
+        _ => false,
+    }
+}
+
+/// What a comparison's function asks of the order of a column and a value; turned: of a value and a
+/// column.
+fn test_of(function: &Function, types: &[TypeId], turned: bool) -> Option<fn(Ordering) -> bool> {
+    let [left, right] = types else {
+        return None;
+    };
+    let is = |name: &&str| {
+        functions::operators_named(name).iter().any(|operator| {
+            let fits = operator.left == *left && operator.right == *right;
+            // varchar is compared as text is.
+            let is_text = operator.left == TypeId::TEXT && operator.right == TypeId::TEXT;
+            (fits || is_text) && operator.function.oid == function.oid
+        })
+    };
+    let name = ["=", "<>", "<", "<=", ">", ">="].into_iter().find(is)?;
+    Some(match (name, turned) {
+        ("=", _) => Ordering::is_eq,
+        ("<>", _) => Ordering::is_ne,
+        ("<", false) | (">", true) => Ordering::is_lt,
+        ("<=", false) | (">=", true) => Ordering::is_le,
+        (">", false) | ("<", true) => Ordering::is_gt,
+        _ => Ordering::is_ge,
+    })
+}
