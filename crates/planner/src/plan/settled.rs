@@ -48,8 +48,11 @@ impl Plan {
                 keys.iter().all(|key| key.value.is_settled()) && input.is_settled()
             }
             Plan::Distinct(input, _) | Plan::Trim(input, _) => input.is_settled(),
-            Plan::Limit(input, count, offset) => {
-                count.iter().chain(offset).all(Program::is_settled) && input.is_settled()
+            Plan::Limit(input, count, offset, ties) => {
+                let mut programs = count.iter().chain(offset);
+                programs.all(Program::is_settled)
+                    && ties.iter().all(|tie| tie.0.is_settled())
+                    && input.is_settled()
             }
             _ => false,
         }
