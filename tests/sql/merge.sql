@@ -29,16 +29,21 @@ drop materialized view mrgt_m;
 merge into mrgt_t using mrgt_t on true when matched then delete;
 merge into mrgt_t t using mrgt_s t on true when matched then delete;
 merge into mrgt_t t using mrgt_s s on t.k=s.k when matched then delete when matched then update set v = '1';
-merge into mrgt_t t using mrgt_s s on t.k=s.k when matched then insert values (1);
+merge into mrgt_t t using mrgt_s s on t.k=s.k
+  when matched then insert values (1);
 merge into mrgt_t t using mrgt_s s on t.k=s.k when not matched then delete;
 merge into mrgt_t t using mrgt_s s on t.k=s.k when not matched then insert (k) values (1,2);
-merge into mrgt_t t using mrgt_s s on t.k=s.k when not matched then insert (k,v) values (1);
-merge into mrgt_t t using mrgt_s s on t.k=s.k when not matched then insert (k,k) values (1,2);
+merge into mrgt_t t using mrgt_s s on t.k=s.k
+  when not matched then insert (k,v) values (1);
+merge into mrgt_t t using mrgt_s s on t.k=s.k
+  when not matched then insert (k,k) values (1,2);
 merge into mrgt_t t using mrgt_s s on t.k=s.k when not matched then insert (zz) values (1);
 merge into mrgt_t t using mrgt_s s on t.k=s.k when matched then update set zz = 1;
 merge into mrgt_t t using mrgt_s s on t.k=s.k when matched then update set v = '1', v = '2';
-merge into mrgt_t t using mrgt_s s on t.k=s.k when matched and count(*) > 1 then do nothing;
-merge into mrgt_t t using mrgt_s s on t.k=s.k when matched and s.k then do nothing;
+merge into mrgt_t t using mrgt_s s on t.k=s.k
+  when matched and count(*) > 1 then do nothing;
+merge into mrgt_t t using mrgt_s s on t.k=s.k
+  when matched and s.k then do nothing;
 merge into mrgt_t t using mrgt_nosuch s on t.k=s.k when matched then do nothing;
 merge into mrgt_nosuch t using mrgt_s s on t.k=s.k when matched then do nothing;
 with x as (merge into mrgt_t t using mrgt_s s on t.k=s.k when matched then do nothing) select 1;

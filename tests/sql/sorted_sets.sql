@@ -12,7 +12,8 @@ select percentile_cont('NaN') within group (order by x) from srst;
 select percentile_cont(-0.1) within group (order by x) from srst where false;
 select percentile_cont(null) within group (order by x), percentile_cont(0.5) within group (order by null::float8) from srst;
 select percentile_cont(0.5) within group (order by x) filter (where x < 5), count(*) from srst;
-select percentile_cont(0.5) within group (order by t) from srst;
+select percentile_cont(0.5) within group (order by t)
+  from srst;
 select percentile_cont(0.5) from srst;
 select percentile_cont(0.5, 0.6) within group (order by x) from srst;
 select sum(x) within group (order by x) from srst;

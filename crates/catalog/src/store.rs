@@ -431,8 +431,12 @@ pub fn index_descriptor(table: &Table, index: &Index) -> Result<IndexDescriptor>
     })
 }
 
-/// 42704: the type cannot be a key.
+/// 42704: the type cannot be a key; 0A000 for `tsquery`.
 pub fn no_order(type_id: types::TypeId) -> Error {
+    // It has an order, which no key has yet.
+    if type_id == types::TypeId::TSQUERY {
+        return Error::unsupported("an index on a tsquery");
+    }
     Error::new(
         SqlState::UNDEFINED_OBJECT,
         format!("data type {type_id} has no default operator class for access method \"btree\""),

@@ -95,12 +95,13 @@ impl Reader<'_> {
             let Some(byte) = self.peek(0) else {
                 return;
             };
-            let takes = match item {
-                Item::Literal(_) => true,
-                Item::Pattern(pattern) => self.meet(*pattern, byte),
-            };
-            if takes && self.peek(0).is_some() {
-                self.step();
+            match item {
+                Item::Literal(_) => self.step(),
+                // What a pattern takes has one byte, and so has what it passes over in its place.
+                Item::Pattern(pattern) => {
+                    let takes = self.meet(*pattern, byte);
+                    self.at += usize::from(takes && self.peek(0).is_some());
+                }
             }
         }
     }
@@ -204,10 +205,10 @@ impl Reader<'_> {
                 _ => {}
             }
         } else if !is_read
-            && !self.picture.has_plus
-            && !self.picture.has_minus
+            && (self.picture.has_plus || self.picture.has_minus)
             && matches!(byte, b'-' | b'+')
         {
+            // As `MI` has no place of its own where digits are fewer than in the template.
             self.sign = byte;
         }
     }

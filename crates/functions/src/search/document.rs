@@ -15,7 +15,7 @@ use super::parser::Parser;
 use types::json::parse::{self as json, Event};
 use types::search::read::{read, Outcome, Word};
 use types::search::{Builder, Lexeme, Node, Operand, Position, Vector};
-use types::search::{LEXEME_BYTES_END, POSITIONS_END, POSITION_END};
+use types::search::{LEXEME_BYTES_MAX, POSITIONS_END, POSITION_END};
 use types::{Datum, EvalContext};
 
 /// The configuration of an oid.
@@ -32,7 +32,7 @@ pub(super) fn config_of(oid: u32) -> Result<Config> {
 fn too_long() -> Error {
     let message = "word is too long to be indexed";
     Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message).with_detail(format!(
-        "Words longer than {LEXEME_BYTES_END} characters are ignored."
+        "Words longer than {LEXEME_BYTES_MAX} characters are ignored."
     ))
 }
 
@@ -67,7 +67,7 @@ impl Words {
     pub(super) fn add(&mut self, context: &EvalContext, text: &str) -> Result<()> {
         let mut parser = Parser::new(text);
         while let Some(token) = parser.next_token()? {
-            if token.text.len() >= LEXEME_BYTES_END {
+            if token.text.len() > LEXEME_BYTES_MAX {
                 context.remark(too_long());
                 continue;
             }

@@ -8,7 +8,7 @@ use super::vector;
 use crate::arguments::Arguments;
 use crate::sets::Records;
 use crate::{Call, Rows};
-use types::search::vector::{count_of, decode, entries};
+use types::search::vector::{check_length, count_of, decode, entries};
 use types::search::{Lexeme, Position, Vector, POSITIONS_END, POSITION_END};
 use types::{Array, Datum, TypeId};
 
@@ -18,13 +18,23 @@ fn null_in(what: &str) -> Error {
 }
 
 /// The weight of a letter.
-fn weight_of(letter: u8) -> Option<u16> {
-    Some(match letter.to_ascii_uppercase() {
+///
+/// # Errors
+/// 22023 if it has none.
+fn weight_of(letter: u8) -> Result<u16> {
+    Ok(match letter.to_ascii_uppercase() {
         b'A' => 3,
         b'B' => 2,
         b'C' => 1,
         b'D' => 0,
-        _ => return None,
+        _ => {
+            let shown = match letter {
+                b' '..=b'~' => char::from(letter).to_string(),
+                other => format!("\\{other:03o}"),
+            };
+            let message = format!("unrecognized weight: \"{shown}\"");
+            return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message));
+        }
     })
 }
 
@@ -48,8 +58,7 @@ fn set_all(lexeme: &mut Lexeme, weight: u16) {
 
 pub(crate) fn setweight(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     let letter = args.character(1)?;
-    let weight = weight_of(letter)
-        .ok_or_else(|| Error::internal(format!("unrecognized weight: {letter}")))?;
+    let weight = weight_of(letter)?;
     let mut own = decode(vector(args, 0)?)?;
     own.lexemes
         .iter_mut()
@@ -68,8 +77,7 @@ fn texts(array: &Array) -> Vec<&str> {
 
 pub(crate) fn setweight_of(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     let letter = args.character(1)?;
-    let weight = weight_of(letter)
-        .ok_or_else(|| Error::internal(format!("unrecognized weight: {}", char::from(letter))))?;
+    let weight = weight_of(letter)?;
     let array = args.array(2)?;
     let wanted = texts(&array);
     let mut own = decode(vector(args, 0)?)?;
@@ -100,10 +108,7 @@ pub(crate) fn filter(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
         let Datum::Char(letter) = letter else {
             return Err(null_in("weight"));
         };
-        let weight = weight_of(*letter).ok_or_else(|| {
-            let message = format!("unrecognized weight: \"{}\"", char::from(*letter));
-            Error::new(SqlState::INVALID_PARAMETER_VALUE, message)
-        })?;
+        let weight = weight_of(*letter)?;
         wanted[usize::from(weight)] = true;
     }
     let mut own = decode(vector(args, 0)?)?;
@@ -173,6 +178,7 @@ pub(crate) fn of_array(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
             let message = "lexeme array may not contain empty strings";
             return Err(Error::new(SqlState::ZERO_LENGTH_CHARACTER_STRING, message));
         }
+        check_length(element.as_str().len())?;
     }
     let lexemes = texts(&array).into_iter().map(|text| Lexeme {
         text: text.to_owned(),

@@ -18,7 +18,7 @@ use super::options;
 use super::parser;
 use types::growth::Growing;
 use types::json::parse::{Event, Parser};
-use types::search::{Operand, Query, LEXEME_BYTES_END, POSITION_END};
+use types::search::{Operand, Query, LEXEME_BYTES_MAX, POSITION_END};
 use types::{json, text, TypeId};
 
 /// How long texts of options may be.
@@ -166,7 +166,7 @@ impl<'a> Headline<'a> {
         let mut held = Reservation::of("A headline");
         let mut parser = parser::Parser::new(text);
         while let Some(token) = parser.next_token()? {
-            if token.text.len() >= LEXEME_BYTES_END {
+            if token.text.len() > LEXEME_BYTES_MAX {
                 continue;
             }
             held.grow(2 * size_of::<Word<'_>>())?;
@@ -540,7 +540,8 @@ pub(super) fn headline(config: u32, text: &str, query: &Query, given: &str) -> R
 /// # Errors
 /// As [`headline`].
 pub(super) fn of_json(config: u32, text: &str, query: &Query, given: &str) -> Result<String> {
-    Form::of(&options::read(given)?)?;
+    // What the options say is looked at where there is a string.
+    options::read(given)?;
     let mut parser = Parser::new(text, true);
     let mut out = Growing::default();
     let mut follows = false;

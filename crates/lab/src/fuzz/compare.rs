@@ -71,9 +71,11 @@ pub const RULES: [Rule; 12] = [
         why: "of several rows or constraints that are violated, either server may meet another one \
               first",
         explains: |statement, _, ours, theirs| {
-            let (one, other) = (state(ours), state(theirs));
-            let is_of_data = |state: &str| state.starts_with("23") || state.starts_with("22");
-            statement.is_change && is_of_data(one) && is_of_data(other)
+            let is_of_data = |answer: &Answer| {
+                let state = state(answer);
+                state.starts_with("23") || state.starts_with("22") || is_of_flags(answer)
+            };
+            statement.is_change && is_of_data(ours) && is_of_data(theirs)
         },
     },
     Rule {
@@ -148,7 +150,14 @@ fn is_of_value(answer: &Answer, sql: &str) -> bool {
     let is_comparison = state == "42883" && message.starts_with("could not identify a comparison");
     // "array size exceeds the maximum allowed" is about what is made of values.
     let is_limit = state == "54000" && message.starts_with("array ");
-    state.starts_with("22") || is_template || is_conversion || is_comparison || is_limit
+    let is_flags = is_of_flags(answer);
+    state.starts_with("22") || is_template || is_conversion || is_comparison || is_limit || is_flags
+}
+
+/// Whether a text that says which bounds of a range are its own says nothing such: an error of a value,
+/// whatever its class.
+fn is_of_flags(answer: &Answer) -> bool {
+    matches!(answer, Answer::Refused(_, message) if message == "invalid range bound flags")
 }
 
 /// The place of the rule of strict functions.
@@ -173,6 +182,7 @@ pub fn may_be_folded(ours: &Answer, theirs: &Answer) -> bool {
                 || state.starts_with("23")
                 || message.starts_with("array size exceeds")
                 || message.ends_with("of jsonpath input")
+                || is_of_flags(answer)
         }
         _ => false,
     };

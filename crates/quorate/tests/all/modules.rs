@@ -21,8 +21,8 @@ const CYCLES_LEFT: [(&str, &str); 14] = [
     (
         "functions",
         "registry resolve table table_casts table_catalog table_compare table_json table_moment \
-         table_network table_number table_operators table_ranges table_sets table_string \
-         table_system",
+         table_network table_number table_operators table_ranges table_search table_sets \
+         table_string table_system",
     ),
     ("kv", "apply build bulk group locks registry serial txn"),
     ("kv", "config directory"),

@@ -299,6 +299,8 @@ impl Session {
         self.begin_message();
         self.show_active(text);
         let outcome = self.simple_query_inner(text, sink);
+        // What was said while it was planned comes before its error.
+        let outcome = outcome.or_else(|error| self.hand_on_notices(sink).and(Err(error)));
         let outcome = outcome.map_err(|error| self.eval.name_types_in(error));
         if outcome.is_err() {
             self.failed();

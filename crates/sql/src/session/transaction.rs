@@ -321,6 +321,8 @@ impl Session {
 
     /// An error: the implicit transaction is rolled back, a block fails.
     pub(super) fn failed(&mut self) {
+        // What could not be said before the error is no part of what comes next.
+        self.shared.remarks.take();
         self.nested.clear();
         self.shared.firing.clear();
         while self.shared.settings.is_acting() {

@@ -32,8 +32,8 @@ pub use vector::{Entry, Lexeme, Vector};
 
 use base::error::{Error, SqlState};
 
-/// A lexeme has fewer bytes.
-pub const LEXEME_BYTES_END: usize = (1 << 11) - 1;
+/// A lexeme has at most so many bytes.
+pub const LEXEME_BYTES_MAX: usize = (1 << 11) - 1;
 /// All lexemes and positions of a `tsvector` have at most so many bytes.
 pub const VECTOR_BYTES_MAX: usize = (1 << 20) - 1;
 /// Positions are below this; farther ones are the last one.

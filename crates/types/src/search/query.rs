@@ -17,7 +17,7 @@ use base::coro;
 use base::error::{Error, Result, SqlState};
 
 use super::vector::{short, take, take_text, write_quoted};
-use super::{too_big, LEXEME_BYTES_END, POSITION_END, VECTOR_BYTES_MAX};
+use super::{too_big, LEXEME_BYTES_MAX, POSITION_END, VECTOR_BYTES_MAX};
 use crate::Datum;
 
 const NOT: u8 = 1;
@@ -196,7 +196,7 @@ impl Query {
                     if weights > 0xf {
                         return Err(Error::internal("invalid tsquery: invalid weight bitmap"));
                     }
-                    if text.len() > LEXEME_BYTES_END {
+                    if text.len() > LEXEME_BYTES_MAX {
                         return Err(Error::internal("invalid tsquery: operand too long"));
                     }
                     Node::Operand(Operand {
@@ -453,7 +453,7 @@ impl Builder {
     /// # Errors
     /// 54000, with the whole text.
     pub fn operand(&mut self, operand: Operand, whole: &str) -> Result<()> {
-        if operand.text.len() >= LEXEME_BYTES_END {
+        if operand.text.len() > LEXEME_BYTES_MAX {
             return Err(too_big(format!("word is too long in tsquery: \"{whole}\"")));
         }
         if self.bytes >= VECTOR_BYTES_MAX {

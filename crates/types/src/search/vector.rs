@@ -18,7 +18,7 @@ use base::error::{Error, Result, SqlState};
 use super::position::Position;
 use super::token::{Kind, Tokens};
 use super::{too_big, vector_too_long};
-use super::{LEXEME_BYTES_END, POSITIONS_END, POSITION_END, VECTOR_BYTES_MAX};
+use super::{LEXEME_BYTES_MAX, POSITIONS_END, POSITION_END, VECTOR_BYTES_MAX};
 use crate::Datum;
 
 /// The bytes before the first lexeme.
@@ -215,6 +215,19 @@ pub fn decode(bytes: &[u8]) -> Result<Vector> {
     Ok(Vector { lexemes })
 }
 
+/// Refuses a lexeme of too many bytes.
+///
+/// # Errors
+/// 54000.
+pub fn check_length(bytes: usize) -> Result<()> {
+    match bytes > LEXEME_BYTES_MAX {
+        true => Err(too_big(format!(
+            "word is too long ({bytes} bytes, max {LEXEME_BYTES_MAX} bytes)"
+        ))),
+        false => Ok(()),
+    }
+}
+
 /// Reads the text form.
 ///
 /// # Errors
@@ -226,12 +239,7 @@ pub fn input(text: &str) -> Result<Datum> {
     while let Some(token) = tokens.next_token()? {
         let len = token.word.len();
         coro::work(16 + len)?;
-        if len >= LEXEME_BYTES_END {
-            return Err(too_big(format!(
-                "word is too long ({len} bytes, max {} bytes)",
-                LEXEME_BYTES_END - 1
-            )));
-        }
+        check_length(len)?;
         if bytes > VECTOR_BYTES_MAX {
             return Err(vector_too_long(bytes));
         }
@@ -330,7 +338,7 @@ pub fn receive(bytes: &[u8]) -> Result<Datum> {
     let mut lexemes = Vec::new();
     for _ in 0..count {
         let text = take_text(&mut rest)?.to_owned();
-        if text.len() > LEXEME_BYTES_END {
+        if text.len() > LEXEME_BYTES_MAX {
             return Err(Error::internal("invalid tsvector: lexeme too long"));
         }
         coro::work(16 + text.len())?;

@@ -70,7 +70,6 @@ pub const BY_WAYS: [&str; 9] = [
 
 /// What Quorate answers 0A000 to: in these ways (none: in all), statements that hold this text.
 pub const UNSUPPORTED: &[(&[Way], &str)] = &[
-    (&[], "merge into"),
     (&[], "create rule"),
     (&[], "cluster "),
     (&[], "load "),

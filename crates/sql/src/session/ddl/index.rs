@@ -229,6 +229,9 @@ impl Session {
                 return Ok(TSVECTOR_OPS_GIST)
             }
             [] if default.is_some() || method == BTREE => return Ok(0),
+            [] if ty == TypeId::TSQUERY => {
+                return Err(Error::unsupported("an index on a tsquery"));
+            }
             [] => {
                 let message = format!(
                     "data type {ty} has no default operator class for access method \"{}\"",
