@@ -122,11 +122,17 @@ pub const RULES: [Rule; 12] = [
         name: "mended later",
         why: "what PostgreSQL 15.18 answers and a later minor version has mended: right() and left() of \
               the smallest integer give all of the text, to_char() of an integer that V makes too large \
-              gives signs of overflow",
-        explains: |_, sql, ours, _| {
+              gives signs of overflow, and a weight that is none is an internal error",
+        explains: |_, sql, ours, theirs| {
+            let is_weight = |answer: &Answer| match answer {
+                Answer::Refused(_, message) => message.starts_with("unrecognized weight"),
+                _ => false,
+            };
             let is_part = sql.contains("\"right\"(") || sql.contains("\"left\"(");
             let is_shifted = sql.contains("\"to_char\"(") && sql.contains('V');
-            is_part && sql.contains("-2147483648") || is_shifted && state(ours) == "22003"
+            is_part && sql.contains("-2147483648")
+                || is_shifted && state(ours) == "22003"
+                || is_weight(theirs) && state(theirs) == "XX000" && state(ours).starts_with('2')
         },
     },
     Rule {
