@@ -77,3 +77,5 @@ create table adrt_c (b bit(0));
 select oid, typname, typlen, typbyval, typcategory, typispreferred, typalign, typstorage, typarray from pg_type where oid in (650, 869, 774, 829, 1560, 1562) order by oid;
 select * from (values ('10.0.0.1'::inet)) v(x) where x = any ('{10.0.0.1,10.0.0.2}'::inet[]);
 select to_json('10.0.0.1'::inet), array_agg(x order by x desc) from (values ('10.0.0.1'::inet), ('9.0.0.1')) v(x);
+with recursive r(n, v) as (select 1, B'1' union select n + 1, v from r where n < 3) select * from r;
+with recursive r(n, v) as (select 1, B'1' union all select n + 1, v from r where n < 3) select * from r;

@@ -351,6 +351,18 @@ impl TypeId {
         self.info().map(|info| info.element)
     }
 
+    /// Whether PostgreSQL has a hash of its values; a recursion's UNION asks for one.
+    pub fn is_hashable(self) -> bool {
+        let element = self.array_element().unwrap_or(self);
+        let without = [
+            TypeId::BIT,
+            TypeId::VARBIT,
+            TypeId::TSVECTOR,
+            TypeId::TSQUERY,
+        ];
+        !without.contains(&element)
+    }
+
     /// Whether values have an order, which transaction and command ids do not.
     pub fn is_sortable(self) -> bool {
         let of = self.array_element().unwrap_or(self);

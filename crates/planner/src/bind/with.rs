@@ -225,6 +225,11 @@ impl Binder<'_> {
         let escapes = first.escapes || step.escapes;
         self.refuse_clauses(select)?;
         let types = self.check_step(cte, &first, &step)?;
+        if !select.all && !types.iter().all(|ty| ty.is_hashable()) {
+            let message = "could not implement recursive UNION";
+            return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+                .with_detail("All column datatypes must be hashable."));
+        }
         let step_plan = self.as_types(step.body, &step.columns, &step.literals, &types)?;
         let first_plan = self.plan_of(first.body)?;
         let recursive = Recursive {

@@ -31,7 +31,7 @@ const SMALL_MAX: Duration = Duration::from_secs(5);
 const TOO_MUCH: &[(&str, &str)] = &[
     ("a sort", "select a from generate_series(1, 3000000) a order by -a offset 3000000"),
     ("a hash join", "select count(*) from generate_series(1, 3000000) a full join generate_series(1, 3000000) b on a = b"),
-    ("a cross join", "select sum(length(x)) from generate_series(1, 1000000) a, (select b, repeat('x', 100) as x from generate_series(1, 1000000) b) s"),
+    ("a cross join", "select max(a + b) from generate_series(1, 3000000) a, generate_series(1, 3000000) b"),
     ("groups", "select count(*) from (select a, count(*) from generate_series(1, 3000000) a group by 1) s"),
     ("distinct", "select count(*) from (select distinct a from generate_series(1, 3000000) a) s"),
     ("distinct arguments", "select count(distinct a) from generate_series(1, 3000000) a"),
