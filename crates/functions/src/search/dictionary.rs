@@ -303,11 +303,15 @@ impl Language {
         }
         let stem = match prepared(self.name, &small) {
             Cow::Borrowed(word) => self.stem_of(word),
-            // A diaeresis was taken apart.
-            Cow::Owned(word) => {
-                let stem = self.stem_of(&word);
-                stem.replace("He", "ë").replace("Hi", "ï").replace('H', "")
-            }
+            // A diaeresis was taken apart; endings of verbs do not begin with one.
+            Cow::Owned(word) => match (self.stem_of(&word), word.rsplit_once('H')) {
+                (stem, Some((_, "i" | "ie" | "ies" | "ir" | "is" | "it")))
+                    if stem.ends_with('H') =>
+                {
+                    self.stem_of(&small)
+                }
+                (stem, _) => stem.replace("He", "ë").replace("Hi", "ï").replace('H', ""),
+            },
         };
         // Nothing is no stem.
         Some(if stem.is_empty() { small } else { stem })
