@@ -3,9 +3,10 @@
 use crate::source;
 
 /// A crate and the crates of Quorate that it may import. `quorate` may import all.
-const LAYERS: [(&str, &[&str]); 15] = [
+const LAYERS: [(&str, &[&str]); 16] = [
     ("base", &[]),
     ("raft", &["base"]),
+    ("spanning", &["base"]),
     ("storage", &["base"]),
     ("types", &["base"]),
     ("functions", &["base", "types"]),
