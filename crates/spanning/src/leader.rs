@@ -6,10 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use base::{GroupId, Lsn, Term, Timestamp};
+use base::{GroupId, Lsn, NodeId, Term, Timestamp};
 
 use crate::ledger::{Kept, Ledger};
-use crate::messages::{named, Event, Message, Outcome, Participant, SpanningId, Vote};
+use crate::messages::{named, Event, Flushed, Message, Outcome, Participant, SpanningId, Vote};
 use crate::planted::{is_planted, Bug};
 
 /// What the host does next.
@@ -54,6 +54,8 @@ pub enum Admission {
 struct Gathering {
     participants: Vec<Participant>,
     votes: BTreeMap<GroupId, Vote>,
+    /// Who has the prepares on disk.
+    flushed: BTreeMap<GroupId, BTreeSet<NodeId>>,
     /// Whether the coordinator's term is known to be over, so that all may be asked.
     orphaned: bool,
 }
@@ -63,6 +65,7 @@ impl Gathering {
         Gathering {
             participants: participants.to_vec(),
             votes: BTreeMap::new(),
+            flushed: BTreeMap::new(),
             orphaned: false,
         }
     }
@@ -356,6 +359,24 @@ impl Leader {
         }
     }
 
+    /// A replica of some group has a prepare on disk. A majority of those that had it in the term in
+    /// which it was appended have committed it, whether their leader knows or not.
+    pub fn flushed(&mut self, ledger: &Ledger, flushed: Flushed) {
+        let (id, group) = (flushed.id, flushed.group);
+        let Some(gathering) = self.coordinated.get_mut(&id) else {
+            return;
+        };
+        // What a later leader has handed on may still be replaced by another's entries.
+        if named(&gathering.participants, group) != Some(flushed.term) {
+            return;
+        }
+        let nodes = gathering.flushed.entry(group).or_default();
+        nodes.insert(flushed.node);
+        if 2 * nodes.len() > flushed.voters || is_planted(Bug::FlushedByOne) {
+            self.count(ledger, id, group, Vote::Prepared(flushed.proposed));
+        }
+    }
+
     /// The outcome of a transaction is known: resolves it here, and tells others if that is up to
     /// this leader.
     fn conclude(&mut self, ledger: &Ledger, id: SpanningId, outcome: Outcome) {
@@ -634,6 +655,33 @@ mod tests {
         leader.committed(&ledger, Lsn(71));
         append(&mut leader, &mut ledger, &mut next);
         assert!(ledger.kept.is_empty());
+    }
+
+    #[test]
+    fn a_majority_that_has_a_prepare_in_the_named_term_has_committed_it() {
+        let (mut ledger, mut next) = (Ledger::default(), 70);
+        let mut leader = Leader::new(GroupId(1), Term(4), Lsn(10), Lsn(69));
+        let id = leader.coordinate(&participants(), Timestamp(104));
+        append(&mut leader, &mut ledger, &mut next);
+        leader.committed(&ledger, Lsn(70));
+        let mut flushed = |node: u64, term: u64| {
+            let flushed = Flushed {
+                id,
+                group: GroupId(2),
+                term: Term(term),
+                node: NodeId(node),
+                voters: 3,
+                proposed: Timestamp(300),
+            };
+            leader.flushed(&ledger, flushed);
+            leader.take()
+        };
+        // Twice one; and one in a later term, whose leader another may follow without the entry.
+        for (node, term) in [(1, 9), (1, 9), (2, 10)] {
+            assert_eq!(flushed(node, term), Vec::new());
+        }
+        let outcome = Outcome::Committed(Timestamp(300));
+        assert!(flushed(3, 9).contains(&Output::Decided { id, outcome }));
     }
 
     /// Entries of the named term may still stand at a replica that leads next: then they are

@@ -22,6 +22,9 @@
 //! outcomes that somebody may still ask for, the clock and its ceiling. A [`Leader`] is what its
 //! leader remembers beside that, for as long as its term lasts.
 //!
+//! A vote is known half a round trip earlier where replicas tell the coordinator themselves what they
+//! have flushed ([`Flushed`]): a majority that had a prepare on disk in the named term has committed it.
+//!
 //! # When a leader is lost
 //! A prepare is accepted in the term of which its participant is named, and in no other. So once a
 //! later leader has committed an entry of its own term and has no prepare, there never will be one,
@@ -42,8 +45,7 @@
 //! # What it leaves out
 //! Rows, locks and logs belong to the host: it validates a prepare before it appends it, keeps its
 //! writes from readers, and appends what [`Output::Append`] asks for. Which node leads a group,
-//! and how messages reach it, is the host's as well. Nothing here counts flushes instead of commit
-//! indexes yet, and nothing knows what a transaction has read.
+//! and how messages reach it, is the host's as well. Nothing here knows what a transaction has read.
 //!
 //! The groups of a database are one so far: the host that will use this crate is `kv`, and until
 //! then it runs in a world of its own (the module `world`, in its tests), in which groups lose their
@@ -59,7 +61,7 @@ mod snapshot;
 pub use clock::{trusted, Clock};
 pub use leader::{Admission, Leader, Output};
 pub use ledger::{Kept, Ledger, Open};
-pub use messages::{Event, Message, Outcome, Participant, SpanningId, Stamped, Vote};
+pub use messages::{Event, Flushed, Message, Outcome, Participant, SpanningId, Stamped, Vote};
 pub use snapshot::{standing, Shown, Snapshot};
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What stands in the logs of groups about transactions that span them, and what leaders say to
 //! each other.
 
-use base::{GroupId, Term, Timestamp};
+use base::{GroupId, NodeId, Term, Timestamp};
 
 /// A transaction that spans groups. The term is a part of it because a group may give a number
 /// again after a tail of its log was cut.
@@ -40,6 +40,25 @@ pub enum Vote {
     Prepared(Timestamp),
     /// There is none and never will be.
     Refused,
+}
+
+/// A replica has a prepare on disk. Each says so to the coordinator as well as to its own leader, which
+/// saves half a round trip: with three voters, of which the coordinator's node is one, a commit takes one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flushed {
+    /// The transaction.
+    pub id: SpanningId,
+    /// The group whose log it is.
+    pub group: GroupId,
+    /// The term in which the replica was when its disk had it.
+    pub term: Term,
+    /// The replica's node.
+    pub node: NodeId,
+    /// How many voters the group has. While a change of membership is not committed nobody says
+    /// anything.
+    pub voters: usize,
+    /// The timestamp that the prepare proposes.
+    pub proposed: Timestamp,
 }
 
 /// An entry of a group's log.

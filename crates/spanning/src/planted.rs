@@ -14,6 +14,8 @@ pub enum Bug {
     PreparedTwice,
     /// A prepare counts when it is appended.
     CountedUncommitted,
+    /// One replica's flush counts as a majority's.
+    FlushedByOne,
     /// A resolution does not move its group's clock past the timestamp of the commit.
     ClockBehindCommit,
     /// Who is asked to read at a timestamp does not move its clock past it.
@@ -37,12 +39,13 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 14] = [
+    pub const ALL: [Bug; 15] = [
         Bug::ForgottenEarly,
         Bug::PreparedInLaterTerm,
         Bug::RefusalForgotten,
         Bug::PreparedTwice,
         Bug::CountedUncommitted,
+        Bug::FlushedByOne,
         Bug::ClockBehindCommit,
         Bug::ClockNotPassed,
         Bug::CeilingIgnored,

@@ -115,7 +115,7 @@ impl World {
                 let terms = BTreeMap::new();
                 (Doing::Leads { item, keys, terms }, Request::Lead)
             }
-            4 | 5 => {
+            4 => {
                 groups.truncate(1);
                 (Doing::Reads, Request::Read(self.clients[client].heard))
             }

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 use base::{GroupId, Lsn, Term, Timestamp};
 
-use crate::messages::{Message, Outcome, Participant, SpanningId};
+use crate::messages::{Flushed, Message, Outcome, Participant, SpanningId};
 use crate::planted::{self, Bug};
 use client::Client;
 use replica::{Entry, Replica};
@@ -25,8 +25,8 @@ use replica::{Entry, Replica};
 /// Replicas of each group, one on each node.
 const NODES: usize = 3;
 /// Keys of each group.
-const KEYS: u8 = 3;
-const CLIENTS: usize = 6;
+const KEYS: u8 = 5;
+const CLIENTS: usize = 12;
 const MILLISECOND: u64 = 1_000;
 const SECOND: u64 = 1_000 * MILLISECOND;
 /// For so long there are faults, and then none.
@@ -66,6 +66,8 @@ enum Packet {
         keys: Vec<u8>,
         item: Item,
     },
+    /// From a replica of some group, to the node that coordinates.
+    Flushed(Flushed),
     /// From a client.
     Request {
         client: usize,
@@ -137,6 +139,8 @@ enum Event {
     Tick,
     Fault,
     Restart(usize),
+    /// A node is reached again.
+    Return(usize),
     /// Elects a leader, who is cut off at once, or after whom nobody is.
     Elect {
         group: GroupId,
@@ -299,6 +303,7 @@ impl World {
                 }
             }
             Event::Restart(node) => self.restart(node),
+            Event::Return(node) => self.isolated[node] = false,
             Event::Elect { group, cut } => {
                 if !cut {
                     self.cut.retain(|(of, _), ()| *of != group);
@@ -323,7 +328,7 @@ impl World {
         let group = groups[self.below(groups.len() as u64) as usize];
         let kind = match self.stormy && self.below(2) == 0 {
             true => 5,
-            false => self.below(8),
+            false => self.below(10),
         };
         match kind {
             0 => {
@@ -353,7 +358,19 @@ impl World {
                     self.after(pause, Event::Elect { group, cut: false });
                 }
             }
-            6 => {
+            6 | 7 => {
+                // Who was away hears other groups before its own.
+                self.isolated[node] = true;
+                for group in groups {
+                    self.cut.insert((group, node), ());
+                }
+                let pause = 100 * MILLISECOND + self.below(300 * MILLISECOND);
+                self.after(pause, Event::Return(node));
+                let pause = pause + 100 * MILLISECOND + self.below(400 * MILLISECOND);
+                self.after(pause, Event::Heal);
+                return;
+            }
+            8 => {
                 let seconds = [0, 3_600, -3_600, 1, -1][self.below(5) as usize];
                 self.offsets[node] += seconds * SECOND as i64;
             }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use base::{GroupId, Term, Timestamp};
+use base::{GroupId, NodeId, Term, Timestamp};
 
 use super::{
     lsn, Event, Item, Packet, Reply, Request, Row, Values, World, KEYS, MILLISECOND, NODES,
@@ -10,7 +10,7 @@ use super::{
 use crate::clock::Clock;
 use crate::leader::{Admission, Leader, Output};
 use crate::ledger::Ledger;
-use crate::messages::{self, Message, Outcome, Participant, SpanningId, Stamped};
+use crate::messages::{self, Flushed, Message, Outcome, Participant, SpanningId, Stamped};
 use crate::planted::{is_planted, Bug};
 use crate::snapshot::{standing, Shown, Snapshot};
 
@@ -21,6 +21,8 @@ pub(super) struct Entry {
     stamped: Stamped,
     keys: Vec<u8>,
     item: Item,
+    /// Of a prepare, the node of its coordinator.
+    coordinator: usize,
 }
 
 #[derive(Clone)]
@@ -316,6 +318,7 @@ impl World {
         (keys, item): (Vec<u8>, Item),
     ) {
         let own = self.own_clock(node);
+        let asker = self.asker.map_or(node, |asker| asker.1);
         let replica = self.replica(group, node);
         let term = replica.term;
         let Some(lead) = &mut replica.lead else {
@@ -328,6 +331,7 @@ impl World {
             stamped,
             keys,
             item,
+            coordinator: asker,
         });
         let (generation, len) = (replica.generation, replica.log.len());
         let delay = 100 + self.below(2 * MILLISECOND);
@@ -478,14 +482,38 @@ impl World {
         if replica.generation != generation || replica.down {
             return;
         }
+        let before = replica.flushed.min(len);
         replica.flushed = replica.flushed.max(len);
+        let own = replica.term;
+        self.tell_coordinators(group, node, (before, len));
         match ack {
-            Some((to, term)) if replica.term == term => {
+            Some((to, term)) if own == term => {
                 let from = node;
                 self.send(node, group, to, Packet::Acked { from, term, len });
             }
             Some(_) => {}
             None => self.advance(group, node),
+        }
+    }
+
+    /// Tells those who coordinate the prepares among some entries that they are on disk.
+    fn tell_coordinators(&mut self, group: GroupId, node: usize, (from, to): (usize, usize)) {
+        let replica = self.replica(group, node);
+        let term = replica.term;
+        let entries: Vec<Entry> = replica.log[from..to].to_vec();
+        for entry in entries {
+            if let messages::Event::Prepare { id, .. } = entry.stamped.event {
+                let flushed = Flushed {
+                    id,
+                    group,
+                    term,
+                    node: NodeId(node as u64),
+                    voters: NODES,
+                    proposed: entry.stamped.timestamp,
+                };
+                let packet = Packet::Flushed(flushed);
+                self.send(node, id.group, entry.coordinator, packet);
+            }
         }
     }
 
@@ -553,6 +581,13 @@ impl World {
                 self.asker = Some((from, asker));
                 self.spanning(group, node, from, message, (keys, item));
                 self.asker = None;
+            }
+            Packet::Flushed(flushed) => {
+                let replica = self.replica(group, node);
+                if let Some(lead) = &mut replica.lead {
+                    lead.core.flushed(&replica.state.ledger, flushed);
+                    self.drive(group, node);
+                }
             }
             Packet::Request {
                 client,
