@@ -34,8 +34,10 @@
 //! | [`LockManager`] | locks of sessions; who waits for whom | advisory locks, `pg_locks` |
 //! | [`Outcomes`] | knows what became of transactions | sessions after a failover, `txid_status` |
 //! | [`Administrator`] | does what an operator asks for | schema `quorate`, CHECKPOINT |
+//! | [`TempSpace`] | scratch space | statements whose rows do not fit in memory |
 //!
-//! An engine may do without the last three; what needs them is then 0A000. A [`Transaction`] is
+//! An engine may do without the last four; what needs the first three of them is then 0A000, and
+//! without scratch space a statement fails when its memory is used up. A [`Transaction`] is
 //! divided in the same manner: what each of them can do are its supertraits, and the last three,
 //! which some do without, are asked for:
 //!
@@ -84,6 +86,7 @@ mod session_locks;
 mod snapshots;
 mod status;
 mod storage;
+mod temp;
 mod transaction;
 mod trees;
 mod writing;
@@ -114,6 +117,7 @@ pub use status::{
     SyncState,
 };
 pub use storage::{StorageMonitor, StorageStatus, TreeSize};
+pub use temp::{TempBlock, TempSpace};
 pub use transaction::{
     CatalogChanges, CatalogVersion, Isolation, Transaction, Transactions, TxnOptions,
 };
@@ -143,6 +147,8 @@ pub struct Engine {
     pub outcomes: Option<Arc<dyn Outcomes>>,
     /// Does what operators ask for; none where there is no cluster.
     pub administrator: Option<Arc<dyn Administrator>>,
+    /// Scratch space of statements; none where there is no disk.
+    pub temp: Option<Arc<dyn TempSpace>>,
 }
 
 impl Engine {

@@ -69,6 +69,12 @@ impl RowStore {
         self.held.bytes()
     }
 
+    /// Forgets all rows, and gives their memory back.
+    pub fn clear(&mut self) {
+        self.rows.clear();
+        self.held.shrink(usize::MAX);
+    }
+
     /// The rows, to be changed in place.
     pub fn rows_mut(&mut self) -> &mut Vec<Row> {
         &mut self.rows

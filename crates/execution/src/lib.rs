@@ -1,9 +1,10 @@
 //! Plans at work, and what a session is to the statement that runs.
 //!
 //! ```text
-//! settings, kept ← state ← exec ← system
+//! settings, kept ← spool ← state ← exec ← system
 //! ```
-//! [`settings`] are a session's settings, [`kept`] are rows in memory, [`state`] is what it shares with its running statement,
+//! [`settings`] are a session's settings, [`kept`] are rows in memory, [`spool`]
+//! those that go on to scratch space, [`state`] is what it shares with its running statement,
 //! [`exec`] computes the rows of plans, and [`system`] has the rows of the system relations, which
 //! `exec` reaches through a trait of its own. [`analyze`] makes statistics of samples of rows.
 
@@ -11,5 +12,6 @@ pub mod analyze;
 pub mod exec;
 pub mod kept;
 pub mod settings;
+pub mod spool;
 pub mod state;
 pub mod system;

@@ -66,6 +66,8 @@ enum Kind {
     Int(i64, i64),
     /// A number that is not negative.
     Real,
+    /// A number from 1 to 1,000.
+    Multiplier,
     /// `quorate.follower_reads`.
     FollowerReads,
     Enum(&'static [&'static str]),
@@ -192,6 +194,7 @@ const LISTED: &[Definition] = &[
     reported("default_transaction_read_only", Kind::Bool, "off", "Sets the default read-only status of new transactions."),
     define("escape_string_warning", Kind::Bool, "on", "Warn about backslash escapes in ordinary string literals."),
     define("extra_float_digits", Kind::Int(-15, 3), "1", "Sets the number of digits displayed for floating-point values."),
+    define("hash_mem_multiplier", Kind::Multiplier, "2", "Multiple of work_mem to use for hash tables."),
     define("idle_in_transaction_session_timeout", Kind::Time, "0", "Sets the maximum allowed idle time between queries, when in a transaction."),
     define("idle_session_timeout", Kind::Time, "0", "Sets the maximum allowed idle time between queries, when not in a transaction."),
     reported("in_hot_standby", Kind::Fixed, "off", "Shows whether hot standby is currently active."),
@@ -228,7 +231,7 @@ const LISTED: &[Definition] = &[
     define("quorate.follower_reads", Kind::FollowerReads, "off", "Lets read-only sessions read on the node that they are connected to."),
     define("quorate.max_inflight", Kind::Int(0, INT_MAX), "20000", "Sets the number of commits by which a running statement may be ahead of what is durable."),
     define("quorate.memory_budget", Kind::Fixed, "0", "Sets the memory that the node's own parts and all its sessions may take together."),
-    define("quorate.query_mem", Kind::Memory(64), "2GB", "Sets the most memory that the rows of one sort, hash table, grouping, window or WITH query may take."),
+    define("quorate.query_mem", Kind::Memory(64), "2GB", "Sets the most memory that the rows of one part of a query may take that cannot go to a scratch file."),
     define("quorate.standby_timeout", Kind::Time, "0", "Sets the time after which standbys that are named are not waited for any more."),
     define("quorate.txn_mem", Kind::Fixed, "64MB", "Sets the memory that the changes of one transaction may take before they go to disk."),
     define("random_page_cost", Kind::Real, "4", "Sets the planner's estimate of the cost of a nonsequentially fetched disk page."),
@@ -258,6 +261,7 @@ const LISTED: &[Definition] = &[
     define("transaction_read_only", Kind::Bool, "off", "Sets the current transaction's read-only status."),
     define("wal_compression", Kind::Fixed, "off", "Compresses full-page writes written in WAL file with specified method."),
     define("wal_level", Kind::Fixed, "replica", "Sets the level of information written to the WAL."),
+    define("temp_file_limit", Kind::Memory(-1), "-1", "Limits the total size of all temporary files used by each process."),
     define("work_mem", Kind::Memory(64), "4MB", "Sets the maximum memory to be used for query workspaces."),
     define("xmloption", Kind::Enum(&["content", "document"]), "content", "Sets whether XML data is to be considered as documents or content fragments."),
 ];
@@ -282,6 +286,12 @@ pub struct Parsed {
     pub max_in_flight: u64,
     /// `quorate.query_mem`, in bytes.
     pub query_memory: usize,
+    /// `work_mem`, in bytes.
+    pub work_memory: usize,
+    /// `work_mem` times `hash_mem_multiplier`, in bytes.
+    pub hash_memory: usize,
+    /// `temp_file_limit`, in kilobytes, if there is one.
+    pub temp_file_limit: Option<u64>,
     /// `quorate.audit_entries`.
     pub audit_entries: u64,
     /// `quorate.follower_reads`.
@@ -474,6 +484,9 @@ impl Settings {
                 idle_session_timeout: Duration::ZERO,
                 max_in_flight: 0,
                 query_memory: 0,
+                work_memory: 0,
+                hash_memory: 0,
+                temp_file_limit: None,
                 audit_entries: u64::MAX,
                 follower_reads: FollowerReads::Off,
                 default_isolation: Isolation::ReadCommitted,
@@ -778,6 +791,8 @@ impl Settings {
             let millis = milliseconds(text(name)).unwrap_or(0);
             Duration::from_millis(u64::try_from(millis).unwrap_or(0))
         };
+        let work_memory = kilobytes(text("work_mem")).unwrap_or(0) as usize * 1_024;
+        let multiplier: f64 = text("hash_mem_multiplier").parse().unwrap_or(1.0);
         self.parsed = Parsed {
             durability: Durability::parse(text("synchronous_commit")).unwrap_or_default(),
             statement_timeout: time("statement_timeout"),
@@ -786,6 +801,10 @@ impl Settings {
             idle_session_timeout: time("idle_session_timeout"),
             max_in_flight: text("quorate.max_inflight").parse().unwrap_or(0),
             query_memory: kilobytes(text("quorate.query_mem")).unwrap_or(0) as usize * 1_024,
+            work_memory,
+            hash_memory: (work_memory as f64 * multiplier) as usize,
+            temp_file_limit: kilobytes(text("temp_file_limit"))
+                .and_then(|most| most.try_into().ok()),
             audit_entries: text("quorate.audit_entries").parse().unwrap_or(u64::MAX),
             follower_reads: follower_reads(text("quorate.follower_reads")),
             default_isolation: isolation(text("default_transaction_isolation")),
@@ -852,6 +871,7 @@ fn shown(definition: &Definition, value: &str) -> String {
             None => value.to_owned(),
         },
         Kind::Memory(_) => match kilobytes(value) {
+            Some(-1) => "-1".to_owned(),
             Some(kilobytes) => with_memory_unit(kilobytes),
             None => value.to_owned(),
         },

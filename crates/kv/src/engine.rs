@@ -136,6 +136,7 @@ impl KvEngine {
             locks: Some(self.clone()),
             outcomes: Some(self.clone()),
             administrator: Some(self.clone()),
+            temp: Some(self.group.temp()),
         }
     }
 

@@ -70,7 +70,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering}
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use base::engine::{CatalogChanges, CatalogVersion, IndexDescriptor};
+use base::engine::{CatalogChanges, CatalogVersion, IndexDescriptor, TempSpace};
 use base::env::{Env, Instant};
 use base::sync::{Event, Mutex, RwLock};
 use base::{coro, Durability, Error, GroupId, Lsn, NodeId, Position, Result, Term, TreeId, TxnId};
@@ -94,6 +94,7 @@ use crate::frame::Frame;
 use crate::gate::Gate;
 use crate::registry::{Indexes, Registry};
 use crate::serial::Ticket;
+use crate::temp::StatementScratch;
 use crate::write_set::Changes;
 
 /// A snapshot waits for a lease for so many election timeouts; then this node is taken for one
@@ -116,6 +117,7 @@ pub struct Group {
     gate: Arc<Gate>,
     /// Where write sets go that are too large for memory.
     scratch: Arc<Scratch>,
+    temp: Arc<StatementScratch>,
     snapshots: snapshots::Snapshots,
     /// The checkpoint that followers can be sent.
     checkpoint: Arc<Mutex<Option<SnapshotMeta>>>,
@@ -298,6 +300,11 @@ impl Group {
     /// Where a write set goes of which more than so many bytes are in memory.
     pub fn scratch(&self) -> (Arc<Scratch>, usize) {
         (self.scratch.clone(), self.config.settings.txn_memory)
+    }
+
+    /// Where statements put rows that do not fit in their memory.
+    pub fn temp(&self) -> Arc<dyn TempSpace> {
+        self.temp.clone()
     }
 
     /// What it was opened with.

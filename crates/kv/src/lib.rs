@@ -30,6 +30,7 @@ pub mod registry;
 pub mod serial;
 pub mod standby;
 pub mod starts;
+mod temp;
 #[cfg(test)]
 mod testing;
 pub mod txn;

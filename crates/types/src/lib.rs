@@ -25,6 +25,7 @@
 //! | [`typmod`] | `varchar(n)`, `numeric(p,s)`, `timestamp(p)`: encoding and enforcement |
 //! | [`text`] | text forms, in and out |
 //! | [`binary`] | binary forms of the extended protocol |
+//! | [`packed`] | bytes in scratch space, which say what they are |
 //! | [`column`] | bytes in rows, and the [`base::key::KeyKind`] that orders them |
 //! | [`compare`] | order, equality and hashing |
 //! | [`range`] | ranges and multiranges: order, arithmetic, text |
@@ -58,6 +59,7 @@ pub mod json;
 pub mod network;
 pub mod numeric;
 pub mod own;
+pub mod packed;
 pub mod range;
 pub mod search;
 pub mod text;

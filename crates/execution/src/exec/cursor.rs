@@ -11,7 +11,8 @@ use base::{Error, Key, KeyRange, Result, SqlState};
 use self_cell::self_cell;
 
 use super::beside::BesideCursor;
-use super::group::{GroupCursor, Groups};
+use super::distinct::{DistinctCursor, SetCursor};
+use super::group::GroupCursor;
 use super::join::JoinCursor;
 use super::measure::{MeasuredCursor, Measuring};
 use super::merge::MergeCursor;
@@ -21,9 +22,10 @@ use super::staged::Stages;
 use super::trigger::TransitionCursor;
 use super::window::WindowCursor;
 use super::write::{DeleteCursor, InsertCursor, LockCursor, UpdateCursor};
-use super::{collect, inverted, rows, sequences, Exec};
+use super::{inverted, rows, sequences, Exec};
 use crate::exec::program::Evaluate;
-use crate::kept::{large_bytes, row_bytes, RowStore, StoredRows};
+use crate::kept::{large_bytes, RowStore};
+use crate::spool::SpoolRows;
 use catalog::{Catalog, KeyOrder, RelationKind};
 use functions::{Body, Call, Rows};
 use planner::plan::permit::{Permit, PermittedPlan};
@@ -140,7 +142,7 @@ fn open_node<'p>(plan: &'p Plan, measures: Measuring<'_>) -> Box<dyn Cursor + 'p
                 RelationKind::Sequence => sequences::rows(table, cx)?,
                 _ => relations.rows(table, catalog, key, cx)?,
             };
-            RowStore::counted("A relation", rows)
+            Ok(RowStore::counted("A relation", rows)?.into())
         })),
         Plan::Beside(parts, ordinality) => Box::new(BesideCursor::new(parts, *ordinality)),
         Plan::Function {
@@ -167,7 +169,7 @@ fn open_node<'p>(plan: &'p Plan, measures: Measuring<'_>) -> Box<dyn Cursor + 'p
             args,
             ordinality,
         } => Box::new(Later::new(move |cx| {
-            super::routine::rows(call, args, *ordinality, cx)
+            Ok(super::routine::rows(call, args, *ordinality, cx)?.into())
         })),
         Plan::Filter(input, condition) => Box::new(FilterCursor {
             input: open(input, measures),
@@ -195,11 +197,9 @@ fn open_node<'p>(plan: &'p Plan, measures: Measuring<'_>) -> Box<dyn Cursor + 'p
         Plan::Aggregate { .. } => Box::new(GroupCursor::new(plan)),
         Plan::Window(window) => Box::new(WindowCursor::new(window, measures)),
         Plan::Sort(input, keys) => Box::new(SortCursor::new(input, keys)),
-        Plan::Distinct(input, columns) => Box::new(DistinctCursor {
-            input: open(input, measures),
-            columns,
-            seen: Groups::new(columns.iter().map(|column| column.1).collect()),
-        }),
+        Plan::Distinct(input, columns) => {
+            Box::new(DistinctCursor::new(open(input, measures), columns))
+        }
         Plan::Trim(input, width) => Box::new(TrimCursor {
             input: open(input, measures),
             width: *width,
@@ -223,9 +223,7 @@ fn open_node<'p>(plan: &'p Plan, measures: Measuring<'_>) -> Box<dyn Cursor + 'p
                         .collect(),
                 });
             }
-            Box::new(Later::new(move |cx| {
-                set_operation(operation, all, parts, types, cx)
-            }))
+            Box::new(SetCursor::new(operation, all, parts, types))
         }
         Plan::Shared(number, plan) => Box::new(SharedCursor::new(*number, plan)),
         Plan::Recursive(_) => Box::new(Later::new(|_| {
@@ -313,10 +311,10 @@ impl Cursor for OnceCursor<'_> {
 /// Rows that are computed all at once when the first is asked for.
 struct Later<F> {
     compute: Option<F>,
-    rows: Option<StoredRows>,
+    rows: Option<SpoolRows>,
 }
 
-impl<F: FnOnce(&mut Exec<'_>) -> Result<RowStore>> Later<F> {
+impl<F: FnOnce(&mut Exec<'_>) -> Result<SpoolRows>> Later<F> {
     fn new(compute: F) -> Later<F> {
         Later {
             compute: Some(compute),
@@ -325,12 +323,15 @@ impl<F: FnOnce(&mut Exec<'_>) -> Result<RowStore>> Later<F> {
     }
 }
 
-impl<F: FnOnce(&mut Exec<'_>) -> Result<RowStore>> Cursor for Later<F> {
+impl<F: FnOnce(&mut Exec<'_>) -> Result<SpoolRows>> Cursor for Later<F> {
     fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
         if let Some(compute) = self.compute.take() {
-            self.rows = Some(compute(cx)?.into_iter());
+            self.rows = Some(compute(cx)?);
         }
-        Ok(self.rows.as_mut().and_then(Iterator::next))
+        match &mut self.rows {
+            Some(rows) => rows.next_row(),
+            None => Ok(None),
+        }
     }
 }
 
@@ -787,29 +788,6 @@ impl Cursor for ProjectSetCursor<'_> {
     }
 }
 
-struct DistinctCursor<'p> {
-    input: Box<dyn Cursor + 'p>,
-    columns: &'p [(usize, TypeId)],
-    seen: Groups,
-}
-
-impl Cursor for DistinctCursor<'_> {
-    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
-        while let Some(row) = self.input.next(cx)? {
-            let values: Row = self
-                .columns
-                .iter()
-                .map(|(place, _)| row[*place].clone())
-                .collect();
-            if self.seen.find_or_add(values)?.1 {
-                cx.check_held(self.seen.bytes())?;
-                return Ok(Some(row));
-            }
-        }
-        Ok(None)
-    }
-}
-
 struct TrimCursor<'p> {
     input: Box<dyn Cursor + 'p>,
     width: usize,
@@ -930,43 +908,4 @@ impl Cursor for AppendCursor<'_> {
         }
         Ok(None)
     }
-}
-
-/// UNION of any number of parts, INTERSECT and EXCEPT of two: counts the equal rows of the first
-/// and of the others.
-fn set_operation(
-    operation: SetOperation,
-    all: bool,
-    parts: &[Plan],
-    types: &[TypeId],
-    cx: &mut Exec<'_>,
-) -> Result<RowStore> {
-    let mut groups = Groups::new(types.to_vec());
-    let mut counts: Vec<(usize, usize)> = Vec::new();
-    for (side, plan) in parts.iter().enumerate() {
-        for row in collect(plan, "A set operation", cx)? {
-            let (group, new) = groups.find_or_add(row)?;
-            if new {
-                counts.push((0, 0));
-            }
-            match side {
-                0 => counts[group].0 += 1,
-                _ => counts[group].1 += 1,
-            }
-        }
-    }
-    let mut out = Vec::new();
-    let (keys, mut held) = groups.into_keys();
-    for (row, (left, right)) in keys.into_iter().zip(counts) {
-        let copies = match (operation, all) {
-            (SetOperation::Union, _) => 1,
-            (SetOperation::Intersect, true) => left.min(right),
-            (SetOperation::Intersect, false) => usize::from(left > 0 && right > 0),
-            (SetOperation::Except, true) => left.saturating_sub(right),
-            (SetOperation::Except, false) => usize::from(left > 0 && right == 0),
-        };
-        held.grow(row_bytes(&row) * copies.saturating_sub(1))?;
-        out.extend(std::iter::repeat_n(row, copies));
-    }
-    Ok(RowStore::holding(out, held))
 }

@@ -1,13 +1,24 @@
-//! GROUP BY and aggregates, DISTINCT and whatever else asks for equal rows.
+//! GROUP BY and aggregates, and the hash table for whatever else asks for equal rows.
+//!
+//! Once the groups of a query have as much memory as they may have (`work_mem`, `hash_mem_multiplier`
+//! times), no group is added to them: rows of groups that are not known are divided into [`Parts`],
+//! for each set of a GROUPING SETS its own, and each part is grouped by itself at the end. A group's
+//! rows so all come to one table, in their order.
+//!
+//! # What it leaves out
+//! The states of aggregates stay in memory: the arguments of one with DISTINCT or ORDER BY are bounded
+//! by `quorate.query_mem`, those of the others by the node's memory alone.
 
 use base::memory::Reservation;
 use base::Result;
 
 use super::cursor::{open, Cursor};
+use super::parts::{Part, Parts};
 use super::sort::sort_rows;
 use super::Exec;
 use crate::exec::program::Evaluate;
 use crate::kept::{row_bytes, HashedPlaces, RowStore, HASHED_BYTES};
+use crate::spool::SpoolReader;
 use functions::Accumulator;
 use planner::plan::Program;
 use planner::plan::{AggregatePlan, GroupingSet, Plan, Row};
@@ -60,20 +71,44 @@ impl Groups {
     /// # Errors
     /// As [`Reservation::grow`].
     pub fn find_or_take(&mut self, row: &mut Row) -> Result<(usize, bool)> {
-        let hash = hash_row(&self.types, row);
+        let hash = self.hash(row);
+        match self.find(hash, row) {
+            Some(group) => Ok((group, false)),
+            None => Ok((self.add(hash, std::mem::take(row))?, true)),
+        }
+    }
+
+    /// The hash of a row.
+    #[inline]
+    pub fn hash(&self, row: &[Datum]) -> u64 {
+        hash_row(&self.types, row)
+    }
+
+    /// The number of a row of that hash, if it is there.
+    #[inline]
+    pub fn find(&self, hash: u64, row: &[Datum]) -> Option<usize> {
         let mut known = self.places.first(hash);
         while let Some(group) = known {
-            let mut columns = self.types.iter().zip(self.keys[group].iter().zip(&*row));
+            let mut columns = self.types.iter().zip(self.keys[group].iter().zip(row));
             if columns.all(|(ty, (a, b))| types::equal(*ty, a, b)) {
-                return Ok((group, false));
+                return Some(group);
             }
             known = self.places.next(group);
         }
+        None
+    }
+
+    /// Adds a row of that hash, which is not there; its number.
+    ///
+    /// # Errors
+    /// As [`Reservation::grow`].
+    #[inline]
+    pub fn add(&mut self, hash: u64, row: Row) -> Result<usize> {
         let group = self.keys.len();
-        self.held.grow(row_bytes(row) + HASHED_BYTES)?;
+        self.held.grow(row_bytes(&row) + HASHED_BYTES)?;
         self.places.add(hash, group);
-        self.keys.push(std::mem::take(row));
-        Ok((group, true))
+        self.keys.push(row);
+        Ok(group)
     }
 
     /// The rows, in order, and the memory that they take.
@@ -211,7 +246,12 @@ pub struct GroupCursor<'p> {
     rows: Option<std::vec::IntoIter<Row>>,
     /// The memory that they take.
     held: Vec<Reservation>,
+    /// Rows of groups that come after those, and by which set they are grouped.
+    left: Vec<(usize, Part)>,
 }
+
+/// What an error calls these rows.
+const WHAT: &str = "A grouping";
 
 impl<'p> GroupCursor<'p> {
     /// A cursor over such a plan.
@@ -220,6 +260,7 @@ impl<'p> GroupCursor<'p> {
             plan,
             rows: None,
             held: Vec::new(),
+            left: Vec::new(),
         }
     }
 
@@ -235,7 +276,7 @@ impl<'p> GroupCursor<'p> {
         };
         let mut known: Vec<_> = sets
             .iter()
-            .map(|set| Grouped::new(set, groups, aggregates))
+            .map(|set| Grouped::new(set, groups, aggregates, 0))
             .collect();
         let mut input = open(input, cx.measures.as_ref());
         let mut row = Row::new();
@@ -245,15 +286,49 @@ impl<'p> GroupCursor<'p> {
             for grouped in &mut known {
                 grew |= grouped.take(groups, aggregates, &row, cx)?;
             }
-            if grew {
-                cx.check_held(known.iter().map(|grouped| grouped.known.bytes()).sum())?;
+            if grew && cx.is_hash_due(known.iter().map(|grouped| grouped.known.bytes()).sum())? {
+                known.iter_mut().for_each(|grouped| grouped.is_full = true);
             }
         }
         let mut out = Vec::with_capacity(known.iter().map(|grouped| grouped.groups).sum());
-        for grouped in known {
+        for (number, mut grouped) in known.into_iter().enumerate() {
+            if let Some(parts) = grouped.parts.take() {
+                let parts = parts.finish_filled()?;
+                self.left.extend(parts.map(|part| (number, part)));
+            }
             let held = grouped.finish(groups.len(), aggregates, &mut out, cx)?;
             self.held.push(held);
         }
+        Ok(out)
+    }
+
+    /// The groups of a part of the rows.
+    #[cold]
+    fn compute_part(&mut self, set: usize, part: &Part, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
+        let Plan::Aggregate {
+            groups,
+            aggregates,
+            sets,
+            ..
+        } = self.plan
+        else {
+            return Ok(Vec::new());
+        };
+        let mut grouped = Grouped::new(&sets[set], groups, aggregates, part.level + 1);
+        let (mut reader, mut row) = (SpoolReader::new(), Row::new());
+        while reader.next_into(&part.rows, &mut row)? {
+            cx.tick()?;
+            if grouped.take(groups, aggregates, &row, cx)? {
+                grouped.is_full = cx.is_hash_due(grouped.known.bytes())?;
+            }
+        }
+        if let Some(parts) = grouped.parts.take() {
+            let parts = parts.finish_filled()?;
+            self.left.extend(parts.map(|part| (set, part)));
+        }
+        let mut out = Vec::with_capacity(grouped.groups);
+        let held = grouped.finish(groups.len(), aggregates, &mut out, cx)?;
+        self.held.push(held);
         Ok(out)
     }
 }
@@ -267,6 +342,12 @@ struct Grouped<'p> {
     groups: usize,
     /// The values by which the row at work is grouped.
     key: Row,
+    /// Whether no group is added any more.
+    is_full: bool,
+    /// Rows of groups that would have to be added.
+    parts: Option<Parts>,
+    /// On which level they are divided.
+    level: u32,
 }
 
 impl<'p> Grouped<'p> {
@@ -274,6 +355,7 @@ impl<'p> Grouped<'p> {
         set: &'p GroupingSet,
         groups: &[(Program, TypeId)],
         aggregates: &[AggregatePlan],
+        level: u32,
     ) -> Grouped<'p> {
         let types = set.columns.iter().map(|column| groups[*column].1);
         let mut grouped = Grouped {
@@ -282,6 +364,9 @@ impl<'p> Grouped<'p> {
             states: Vec::new(),
             groups: 0,
             key: Row::new(),
+            is_full: false,
+            parts: None,
+            level,
         };
         if set.columns.is_empty() {
             // The only one, which needs no table.
@@ -311,7 +396,16 @@ impl<'p> Grouped<'p> {
             for column in &self.set.columns {
                 self.key.push(groups[*column].0.eval(cx, row)?);
             }
-            (group, new) = self.known.find_or_take(&mut self.key)?;
+            let hash = self.known.hash(&self.key);
+            let known = self.known.find(hash, &self.key);
+            if known.is_none() && self.is_full {
+                self.put_off(hash, row, cx)?;
+                return Ok(false);
+            }
+            (group, new) = match known {
+                Some(group) => (group, false),
+                None => (self.known.add(hash, std::mem::take(&mut self.key))?, true),
+            };
             if new {
                 self.key.reserve(groups.len() + aggregates.len());
                 self.known.grow(aggregates.len() * size_of::<State>())?;
@@ -328,6 +422,14 @@ impl<'p> Grouped<'p> {
             self.known.grow(more)?;
         }
         Ok(new)
+    }
+
+    /// Leaves a row for later.
+    #[cold]
+    fn put_off(&mut self, hash: u64, row: &[Datum], cx: &mut Exec<'_>) -> Result<()> {
+        let level = self.level;
+        let new = || Parts::new(&cx.hash_spill(), WHAT, level);
+        self.parts.get_or_insert_with(new).push(hash, row)
     }
 
     fn finish(
@@ -364,6 +466,15 @@ impl Cursor for GroupCursor<'_> {
         if self.rows.is_none() {
             self.rows = Some(self.compute(cx)?.into_iter());
         }
-        Ok(self.rows.as_mut().and_then(Iterator::next))
+        loop {
+            if let Some(row) = self.rows.as_mut().and_then(Iterator::next) {
+                return Ok(Some(row));
+            }
+            let Some((set, part)) = self.left.pop() else {
+                return Ok(None);
+            };
+            self.held.clear();
+            self.rows = Some(self.compute_part(set, &part, cx)?.into_iter());
+        }
     }
 }

@@ -9,7 +9,8 @@
 //! | [`program`] | expressions |
 //! | [`permit`] | who may run what: the only way in |
 //! | [`cursor`] | scans, filters, projections, limits, sets |
-//! | [`join`], [`group`], [`sort`], [`window`] | what must see many rows at once |
+//! | [`join`], [`group`], [`distinct`], [`sort`], [`window`] | what must see many rows at once |
+//! | [`parts`] | rows that do not fit in memory, divided by a hash |
 //! | [`write`] | INSERT, UPDATE, DELETE, row locks |
 //! | [`new_row`] | what a new row must meet |
 //! | [`foreign`] | what foreign keys make of it |
@@ -30,6 +31,7 @@ mod beside;
 mod catalog_functions;
 mod cluster_functions;
 pub mod cursor;
+mod distinct;
 mod domain;
 pub mod entries;
 pub mod foreign;
@@ -45,6 +47,7 @@ pub mod new_row;
 mod outcomes;
 pub mod partition;
 mod partition_text;
+mod parts;
 pub mod point;
 mod privilege_functions;
 pub mod program;
@@ -70,10 +73,11 @@ use std::sync::Arc;
 use base::hash::HashMap;
 use base::limits::{ROWS_PER_YIELD, WORK_PER_TURN};
 use base::memory::Reservation;
-use base::{coro, Error, Result, SqlState};
+use base::{coro, Error, Result};
 
 use crate::kept::RowStore;
 use crate::settings::planted;
+use crate::spool::{beyond_query_memory, RowSpool, Spill};
 use catalog::{Catalog, Table};
 use planner::plan::{Plan, Program, Row};
 use types::{Datum, EvalContext};
@@ -127,7 +131,7 @@ pub struct Exec<'a> {
     /// What programs compute once, by where these stand.
     fixed: HashMap<usize, (Rc<Program>, Datum)>,
     shared: HashMap<usize, shared::Stored>,
-    working: HashMap<usize, Rc<RowStore>>,
+    working: HashMap<usize, Rc<RowSpool>>,
     /// The subqueries that look at rows of enclosing queries, by their numbers, and how many
     /// enclosing rows there were where they are defined.
     levels: Vec<(std::ops::Range<usize>, usize)>,
@@ -162,7 +166,7 @@ pub struct Computed {
 }
 
 impl<'a> Exec<'a> {
-    /// To be asked by whatever keeps rows in memory, with how many bytes they take. That there is
+    /// To be asked by whatever keeps rows in memory and cannot do without ([`Spill`] is for the rest), with how many bytes they take. That there is
     /// such memory is another matter ([`base::memory`]).
     ///
     /// # Errors
@@ -172,13 +176,30 @@ impl<'a> Exec<'a> {
         if bytes <= most {
             return Ok(());
         }
-        let error = Error::new(SqlState::OUT_OF_MEMORY, "out of memory");
-        let detail = format!(
-            "A sort, hash table, grouping, window or WITH query needs more than {most} bytes for its \
-             rows."
-        );
-        let hint = "Consider increasing the configuration parameter \"quorate.query_mem\".";
-        Err(error.with_detail(detail).with_hint(hint))
+        Err(beyond_query_memory(most))
+    }
+
+    /// When the rows of a sort, a cursor or a WITH query go to scratch space.
+    fn spill(&self) -> Spill {
+        self.host.shared().spill()
+    }
+
+    /// Whether a hash table that takes so many bytes is to take no more rows.
+    ///
+    /// # Errors
+    /// As [`Spill::is_due`].
+    #[inline]
+    fn is_hash_due(&self, bytes: usize) -> Result<bool> {
+        let parsed = self.host.shared().settings.parsed();
+        match bytes <= parsed.hash_memory.min(parsed.query_memory) {
+            true => Ok(false),
+            false => self.hash_spill().is_due(bytes),
+        }
+    }
+
+    /// When the rows of a hash table do.
+    fn hash_spill(&self) -> Spill {
+        self.host.shared().hash_spill()
     }
 
     /// Leaves what a row has set off to the end of the transaction.
@@ -326,14 +347,28 @@ pub fn open<'p>(permitted: PermittedPlan<'p>, measures: Measuring<'_>) -> Box<dy
     open_unchecked(permitted.plan(), measures)
 }
 
-/// All rows of a part of a plan, for what an error names so.
-fn collect(plan: &Plan, what: &'static str, cx: &mut Exec<'_>) -> Result<RowStore> {
+/// All rows of a part of a plan, in memory, for what an error names so.
+///
+/// # Errors
+/// As [`Exec::check_held`].
+fn collect_in_memory(plan: &Plan, what: &'static str, cx: &mut Exec<'_>) -> Result<RowStore> {
     coro::check_depth()?;
     let mut cursor = open_unchecked(plan, cx.measures.as_ref());
     let mut rows = RowStore::of(what);
     while let Some(row) = cursor.next(cx)? {
         rows.push(row)?;
         cx.check_held(rows.bytes())?;
+    }
+    Ok(rows)
+}
+
+/// All rows of a part of a plan, for what an error names so.
+fn collect(plan: &Plan, what: &'static str, cx: &mut Exec<'_>) -> Result<RowSpool> {
+    coro::check_depth()?;
+    let mut cursor = open_unchecked(plan, cx.measures.as_ref());
+    let mut rows = RowSpool::new(cx.spill(), what);
+    while let Some(row) = cursor.next(cx)? {
+        rows.push(row)?;
     }
     Ok(rows)
 }

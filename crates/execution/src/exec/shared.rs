@@ -6,33 +6,32 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use base::{coro, Result};
+use base::{coro, Error, Result};
 
 use super::cursor::{open, Cursor, PlanCursor};
 use super::group::Groups;
 use super::measure::{Measuring, Run};
 use super::{collect, Exec};
-use crate::kept::RowStore;
+use crate::spool::{RowSpool, Spill, SpoolReader};
 use planner::plan::{Plan, Recursive, Row, With};
 
 /// What was computed.
 #[derive(Clone)]
 pub enum Stored {
     /// All rows.
-    Rows(Rc<RowStore>),
-    /// The rows of a recursion until now.
-    Steps(Rc<RefCell<Steps>>),
+    Rows(Rc<RowSpool>),
+    /// The rows of a recursion until now; away while it goes on.
+    Steps(Rc<RefCell<Option<Box<Steps>>>>),
 }
 
 /// The rows of a recursion until now.
-#[derive(Default)]
 pub struct Steps {
-    rows: RowStore,
+    rows: RowSpool,
     /// Those of the last step that came to its end.
-    last: Rc<RowStore>,
+    last: Rc<RowSpool>,
     /// The step at work, and its rows until now.
     open: Option<PlanCursor>,
-    fresh: RowStore,
+    fresh: RowSpool,
     /// All of them, where equal ones count once.
     seen: Option<Groups>,
     begun: bool,
@@ -41,6 +40,21 @@ pub struct Steps {
 }
 
 impl Steps {
+    /// Nothing yet.
+    fn new(spill: &Spill, run: Option<Run>) -> Steps {
+        let rows = || RowSpool::new(spill.clone(), "A query of WITH");
+        Steps {
+            rows: rows(),
+            last: Rc::new(rows()),
+            open: None,
+            fresh: rows(),
+            seen: None,
+            begun: false,
+            done: false,
+            run,
+        }
+    }
+
     /// Fetches another row, or ends the step at work.
     fn advance(&mut self, plan: &Recursive, cx: &mut Exec<'_>) -> Result<()> {
         let asked = self.run.as_ref().and_then(Run::asked);
@@ -62,17 +76,21 @@ impl Steps {
         cx.working.insert(plan.number, self.last.clone());
         let Some(row) = step.next(cx)? else {
             self.done = self.fresh.is_empty();
-            self.last = Rc::new(std::mem::take(&mut self.fresh));
+            let fresh = RowSpool::new(cx.spill(), "A query of WITH");
+            self.last = Rc::new(std::mem::replace(&mut self.fresh, fresh));
             return Ok(());
         };
         self.open = Some(step);
         let is_new = match &mut self.seen {
             None => true,
-            Some(seen) => seen.find_or_add(row.clone())?.1,
+            Some(seen) => {
+                let is_new = seen.find_or_add(row.clone())?.1;
+                cx.check_held(seen.bytes())?;
+                is_new
+            }
         };
         if is_new {
             self.rows.push(row.clone())?;
-            cx.check_held(self.rows.bytes())?;
             self.fresh.push(row)?;
         }
         Ok(())
@@ -95,6 +113,7 @@ pub struct SharedCursor<'p> {
     number: usize,
     plan: &'p Plan,
     at: usize,
+    reader: Option<Box<SpoolReader>>,
 }
 
 impl<'p> SharedCursor<'p> {
@@ -104,6 +123,7 @@ impl<'p> SharedCursor<'p> {
             number,
             plan,
             at: 0,
+            reader: None,
         }
     }
 }
@@ -126,11 +146,9 @@ fn compute(plan: &Plan, cx: &mut Exec<'_>) -> Result<Stored> {
     Ok(match plan {
         Plan::Recursive(_) => {
             let measures = cx.measures.as_ref();
-            let steps = Steps {
-                run: measures.map(|measures| Run::of(plan, measures)),
-                ..Steps::default()
-            };
-            Stored::Steps(Rc::new(RefCell::new(steps)))
+            let run = measures.map(|measures| Run::of(plan, measures));
+            let steps = Steps::new(&cx.spill(), run);
+            Stored::Steps(Rc::new(RefCell::new(Some(Box::new(steps)))))
         }
         plan => {
             // What it writes is not what the statement around it writes.
@@ -192,25 +210,25 @@ impl Cursor for SharedCursor<'_> {
         let at = self.at;
         self.at += 1;
         let steps = match stored(self.number, self.plan, cx)? {
-            Stored::Rows(rows) => return Ok(rows.get(at).cloned()),
+            Stored::Rows(rows) => return rows.get(at, &mut self.reader),
             Stored::Steps(steps) => steps,
         };
         let Plan::Recursive(plan) = self.plan else {
             return Ok(None);
         };
         loop {
-            {
-                let steps = steps.borrow();
-                if at < steps.rows.len() || steps.done {
-                    return Ok(steps.rows.get(at).cloned());
-                }
+            // No borrow is held meanwhile, because a step, or who reads a row, may wait.
+            let away = || Error::internal("a recursion that is asked for its rows by itself");
+            let mut taken = steps.take().ok_or_else(away)?;
+            if at < taken.rows.len() || taken.done {
+                let row = taken.rows.get(at, &mut self.reader);
+                steps.replace(Some(taken));
+                return row;
             }
-            // No borrow is held meanwhile, because a step may wait.
-            let mut taken = steps.take();
             let above = cx.leave_inner(self.number);
             let outcome = taken.advance(plan, cx);
             cx.outer.extend(above);
-            steps.replace(taken);
+            steps.replace(Some(taken));
             outcome?;
         }
     }
@@ -220,12 +238,17 @@ impl Cursor for SharedCursor<'_> {
 pub struct WorkingCursor {
     number: usize,
     at: usize,
+    reader: Option<Box<SpoolReader>>,
 }
 
 impl WorkingCursor {
     /// Of the recursion with that number.
     pub fn new(number: usize) -> WorkingCursor {
-        WorkingCursor { number, at: 0 }
+        WorkingCursor {
+            number,
+            at: 0,
+            reader: None,
+        }
     }
 }
 
@@ -233,8 +256,10 @@ impl Cursor for WorkingCursor {
     fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
         cx.tick()?;
         self.at += 1;
-        let rows = cx.working.get(&self.number);
-        Ok(rows.and_then(|rows| rows.get(self.at - 1).cloned()))
+        match cx.working.get(&self.number) {
+            Some(rows) => rows.get(self.at - 1, &mut self.reader),
+            None => Ok(None),
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! ORDER BY.
+//! ORDER BY: in memory, and beyond `work_mem` by merging sorted runs that lie in scratch space.
 
 use std::cmp::Ordering;
 
@@ -8,6 +8,7 @@ use super::cursor::{open, Cursor};
 use super::Exec;
 use crate::exec::program::Evaluate;
 use crate::kept::{RowStore, StoredRows};
+use crate::spool::{Spill, SpoolReader, SpoolWriter, Spooled};
 use planner::plan::{Plan, Row, SortKey};
 use types::{self, Datum, TypeId};
 
@@ -24,15 +25,20 @@ const COMPARE_WORK: usize = 32;
 pub fn sort_rows(rows: &mut [Row], columns: &[SortColumn]) -> Result<()> {
     let order = |a: &Row, b: &Row| {
         coro::work_or_unwind(COMPARE_WORK);
-        for (place, ty, descending, nulls_first) in columns {
-            let order = compare(*ty, &a[*place], &b[*place], *descending, *nulls_first);
-            if order.is_ne() {
-                return order;
-            }
-        }
-        Ordering::Equal
+        order(columns, a, b)
     };
     Ok(coro::interruptible(|| rows.sort_by(order))?)
+}
+
+#[inline]
+fn order(columns: &[SortColumn], a: &Row, b: &Row) -> Ordering {
+    for (place, ty, descending, nulls_first) in columns {
+        let order = compare(*ty, &a[*place], &b[*place], *descending, *nulls_first);
+        if order.is_ne() {
+            return order;
+        }
+    }
+    Ordering::Equal
 }
 
 fn compare(ty: TypeId, a: &Datum, b: &Datum, descending: bool, nulls_first: bool) -> Ordering {
@@ -47,11 +53,220 @@ fn compare(ty: TypeId, a: &Datum, b: &Datum, descending: bool, nulls_first: bool
     }
 }
 
+/// Sorts rows, in memory as long as they fit.
+///
+/// ```text
+/// push    ▪▪▪▪▪▪▪▪ sorted ─► run 1          scratch space
+///         ▪▪▪▪▪▪▪▪ sorted ─► run 2
+///         ▪▪▪▪     sorted ─► run 3  ─┐
+/// finish  merge of all runs, of many in several rounds ◄┘
+/// ```
+/// Runs are merged in the order in which they were written, so rows that are equal keep their order.
+pub struct Sorter {
+    columns: Vec<SortColumn>,
+    /// How many columns the rows have that are asked for; what is sorted by may stand behind them.
+    width: usize,
+    rows: RowStore,
+    spill: Spill,
+    runs: Vec<Spooled>,
+}
+
+/// What an error calls the memory of a sort.
+const WHAT: &str = "A sort";
+
+impl Sorter {
+    /// No rows yet.
+    pub fn new(columns: Vec<SortColumn>, width: usize, spill: Spill) -> Sorter {
+        Sorter {
+            columns,
+            width,
+            rows: RowStore::of(WHAT),
+            spill,
+            runs: Vec::new(),
+        }
+    }
+
+    /// Takes a row.
+    ///
+    /// # Errors
+    /// As [`crate::spool::RowSpool::push`].
+    #[inline]
+    pub fn push(&mut self, row: Row) -> Result<()> {
+        self.rows.push(row)?;
+        match self.spill.is_due(self.rows.bytes())? {
+            true => self.write_run(),
+            false => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn write_run(&mut self) -> Result<()> {
+        sort_rows(self.rows.rows_mut(), &self.columns)?;
+        let mut writer = SpoolWriter::new(&self.spill, WHAT);
+        for row in self.rows.iter() {
+            writer.push(row)?;
+        }
+        self.runs.push(writer.finish()?);
+        self.rows.clear();
+        Ok(())
+    }
+
+    /// The rows in order.
+    ///
+    /// # Errors
+    /// As [`Sorter::push`].
+    pub fn finish(mut self) -> Result<SortedRows> {
+        if self.runs.is_empty() {
+            sort_rows(self.rows.rows_mut(), &self.columns)?;
+            for row in self.rows.rows_mut() {
+                row.truncate(self.width);
+            }
+            return Ok(SortedRows::InMemory(self.rows.into_iter()));
+        }
+        if !self.rows.is_empty() {
+            self.write_run()?;
+        }
+        let at_once = self.spill.parts();
+        while self.runs.len() > at_once {
+            // One round: neighbours become one run.
+            let mut runs = std::mem::take(&mut self.runs).into_iter();
+            loop {
+                let some: Vec<_> = runs.by_ref().take(at_once).collect();
+                if some.is_empty() {
+                    break;
+                }
+                self.runs.push(self.merged(some)?);
+            }
+        }
+        let merge = Merge::of(self.runs, self.columns)?;
+        let width = self.width;
+        Ok(SortedRows::Merged(Box::new((merge, width))))
+    }
+
+    fn merged(&self, runs: Vec<Spooled>) -> Result<Spooled> {
+        let mut merge = Merge::of(runs, self.columns.clone())?;
+        let mut writer = SpoolWriter::new(&self.spill, WHAT);
+        let mut row = Row::new();
+        while merge.next_into(&mut row)? {
+            writer.push(&row)?;
+        }
+        writer.finish()
+    }
+}
+
+/// The rows of a [`Sorter`], one after the other.
+pub enum SortedRows {
+    /// They fit.
+    InMemory(StoredRows),
+    /// Those of runs, cut to so many columns.
+    Merged(Box<(Merge, usize)>),
+}
+
+impl SortedRows {
+    /// The next row.
+    ///
+    /// # Errors
+    /// As [`crate::spool::SpoolReader::next_into`].
+    #[inline]
+    pub fn next_row(&mut self) -> Result<Option<Row>> {
+        match self {
+            SortedRows::InMemory(rows) => Ok(rows.next()),
+            SortedRows::Merged(merged) => {
+                let (merge, width) = &mut **merged;
+                let mut row = Row::new();
+                if !merge.next_into(&mut row)? {
+                    return Ok(None);
+                }
+                row.truncate(*width);
+                Ok(Some(row))
+            }
+        }
+    }
+}
+
+/// A run, and its next row.
+struct Source {
+    run: Spooled,
+    reader: SpoolReader,
+    row: Row,
+}
+
+/// Several runs as one.
+pub struct Merge {
+    columns: Vec<SortColumn>,
+    sources: Vec<Source>,
+    /// The sources that have rows, as a heap: none comes before its parent, at half its place.
+    heap: Vec<usize>,
+}
+
+impl Merge {
+    fn of(runs: Vec<Spooled>, columns: Vec<SortColumn>) -> Result<Merge> {
+        let mut merge = Merge {
+            columns,
+            sources: Vec::with_capacity(runs.len()),
+            heap: Vec::with_capacity(runs.len()),
+        };
+        for (number, run) in runs.into_iter().enumerate() {
+            let (mut reader, mut row) = (SpoolReader::new(), Row::new());
+            if reader.next_into(&run, &mut row)? {
+                merge.heap.push(number);
+            }
+            merge.sources.push(Source { run, reader, row });
+        }
+        for place in (0..merge.heap.len() / 2).rev() {
+            merge.sink(place);
+        }
+        Ok(merge)
+    }
+
+    fn is_before(&self, a: usize, b: usize) -> bool {
+        let order = order(&self.columns, &self.sources[a].row, &self.sources[b].row);
+        order.then(a.cmp(&b)).is_lt()
+    }
+
+    /// Moves a source down to its place.
+    fn sink(&mut self, mut place: usize) {
+        loop {
+            let mut least = 2 * place + 1;
+            if least >= self.heap.len() {
+                return;
+            }
+            let other = least + 1;
+            if other < self.heap.len() && self.is_before(self.heap[other], self.heap[least]) {
+                least = other;
+            }
+            if !self.is_before(self.heap[least], self.heap[place]) {
+                return;
+            }
+            self.heap.swap(place, least);
+            place = least;
+        }
+    }
+
+    /// The next row; false at the end.
+    fn next_into(&mut self, row: &mut Row) -> Result<bool> {
+        let Some(first) = self.heap.first().copied() else {
+            return Ok(false);
+        };
+        coro::work(COMPARE_WORK * (usize::BITS - self.heap.len().leading_zeros()) as usize)?;
+        let source = &mut self.sources[first];
+        std::mem::swap(row, &mut source.row);
+        if !source.reader.next_into(&source.run, &mut source.row)? {
+            self.heap.swap_remove(0);
+            // Nobody reads it any more.
+            source.run = Spooled::default();
+            source.reader = SpoolReader::new();
+        }
+        self.sink(0);
+        Ok(true)
+    }
+}
+
 /// The rows of a [`Plan::Sort`].
 pub struct SortCursor<'p> {
     input: &'p Plan,
     keys: &'p [SortKey],
-    rows: Option<StoredRows>,
+    rows: Option<SortedRows>,
 }
 
 impl<'p> SortCursor<'p> {
@@ -64,38 +279,35 @@ impl<'p> SortCursor<'p> {
         }
     }
 
-    fn compute(&self, cx: &mut Exec<'_>) -> Result<RowStore> {
-        let mut rows = RowStore::of("A sort");
-        let mut width = 0;
+    fn compute(&self, cx: &mut Exec<'_>) -> Result<SortedRows> {
+        let mut sorter = Sorter::new(Vec::new(), 0, cx.spill());
         let mut input = open(self.input, cx.measures.as_ref());
         while let Some(mut row) = input.next(cx)? {
-            width = row.len();
+            if sorter.columns.is_empty() {
+                let width = row.len();
+                let keys = self.keys.iter().enumerate();
+                let column = |(place, key): (usize, &SortKey)| {
+                    (width + place, key.ty, key.descending, key.nulls_first)
+                };
+                sorter.columns = keys.map(column).collect();
+                sorter.width = width;
+            }
             for key in self.keys {
-                let value = key.value.eval(cx, &row[..width])?;
+                let value = key.value.eval(cx, &row[..sorter.width])?;
                 row.push(value);
             }
-            rows.push(row)?;
-            cx.check_held(rows.bytes())?;
+            sorter.push(row)?;
         }
-        let columns: Vec<_> = self
-            .keys
-            .iter()
-            .enumerate()
-            .map(|(place, key)| (width + place, key.ty, key.descending, key.nulls_first))
-            .collect();
-        sort_rows(rows.rows_mut(), &columns)?;
-        for row in rows.rows_mut() {
-            row.truncate(width);
-        }
-        Ok(rows)
+        sorter.finish()
     }
 }
 
 impl Cursor for SortCursor<'_> {
     fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
-        if self.rows.is_none() {
-            self.rows = Some(self.compute(cx)?.into_iter());
-        }
-        Ok(self.rows.as_mut().and_then(Iterator::next))
+        let rows = match &mut self.rows {
+            Some(rows) => rows,
+            None => self.rows.insert(self.compute(cx)?),
+        };
+        rows.next_row()
     }
 }

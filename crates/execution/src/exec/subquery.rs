@@ -7,7 +7,7 @@ use base::{coro, Error, Result, SqlState};
 
 use super::cursor::{open, Cursor};
 use super::program::Evaluate;
-use super::{collect, Exec};
+use super::{collect_in_memory, Exec};
 use crate::kept::{apart, row_bytes, HashedPlaces, RowStore, HASHED_BYTES};
 use base::memory::Reservation;
 use functions::Call;
@@ -178,7 +178,7 @@ fn members(cx: &mut Exec<'_>, query: &SubQuery) -> Result<Rc<Members>> {
         return Ok(known.clone());
     }
     cx.outer.push(Row::new());
-    let rows = collect(&query.plan, "A subquery", cx);
+    let rows = collect_in_memory(&query.plan, "A subquery", cx);
     cx.outer.pop();
     let mut rows = rows?;
     let mut by_hash = HashedPlaces::default();

@@ -217,10 +217,14 @@ const ABOUT: &[(&str, &[Row])] = &[
         ("log_destination", Sighup, "Valid values are combinations of \"stderr\", \"syslog\", \"csvlog\", \"jsonlog\", and \"eventlog\", depending on the platform."),
         ("log_rotation_size", Sighup, ""),
     ]),
+    ("Resource Usage / Disk", &[
+        ("temp_file_limit", Superuser, "-1 means no limit."),
+    ]),
     ("Resource Usage / Memory", &[
+        ("hash_mem_multiplier", User, ""),
         ("maintenance_work_mem", User, "This includes operations such as VACUUM and CREATE INDEX."),
         ("quorate.memory_budget", Postmaster, "Beyond it the session with the most gets an error. 0 where there is no limit."),
-        ("quorate.query_mem", User, "A query that needs more fails."),
+        ("quorate.query_mem", User, "A query that needs more fails. Sorts, hash tables, groups, windows and WITH queries go to a scratch file beyond this, or work_mem if that is less."),
         ("quorate.txn_mem", Postmaster, "What a larger transaction writes is kept in a scratch file until it commits."),
         ("shared_buffers", Postmaster, ""),
         ("work_mem", User, "This much memory can be used by each internal sort operation and hash table before switching to temporary disk files."),

@@ -204,6 +204,14 @@ pub(super) fn checked(definition: &Definition, value: &str, current: DateStyle) 
             )),
             _ => Err(invalid(name, value)),
         },
+        Kind::Multiplier => match value.trim().parse::<f64>() {
+            Ok(number) if (1.0..=1_000.0).contains(&number) => Ok(number.to_string()),
+            Ok(number) if !number.is_nan() => Err(Error::new(
+                SqlState::INVALID_PARAMETER_VALUE,
+                format!("{number} is outside the valid range for parameter \"{name}\" (1 .. 1000)"),
+            )),
+            _ => Err(invalid(name, value)),
+        },
         Kind::TimeOrOff => check_time_or_off(name, value),
         Kind::LogDestination => check_destinations(name, value),
         Kind::FollowerReads => follower_reads_text(name, value),

@@ -26,7 +26,7 @@ pub struct DocumentedSetting {
 
 /// PostgreSQL's settings that clients set, and that nothing here depends on, with the reason. Those
 /// of its planner say so themselves.
-const WITHOUT_EFFECT: [(&str, &str); 17] = [
+const WITHOUT_EFFECT: [(&str, &str); 16] = [
     (
         "deadlock_timeout",
         "Deadlocks are looked for as soon as somebody waits.",
@@ -78,10 +78,6 @@ const WITHOUT_EFFECT: [(&str, &str); 17] = [
     ),
     ("wal_compression", ""),
     ("wal_level", ""),
-    (
-        "work_mem",
-        "quorate.query_mem bounds what a query takes, and nothing is kept on disk.",
-    ),
     ("xmloption", "There is no type xml."),
 ];
 

@@ -26,6 +26,7 @@ use base::hash::HashMap;
 use base::{Debt, Error, Result, SequenceId};
 
 use crate::settings::{LogSettings, NoticeSeverity, Settings};
+use crate::spool::{Spill, TempFiles};
 use catalog::local::Local;
 use catalog::shared::Catalogs;
 
@@ -59,6 +60,8 @@ pub struct Shared {
     pub start: SessionStart,
     /// Its settings.
     pub settings: Settings,
+    /// What its statements have in scratch space, where there is any.
+    pub temp: Option<Rc<TempFiles>>,
     /// Its prepared statements, by name.
     pub statements: Versioned<HashMap<String, Named>>,
     /// What the constraints of the open transaction wait for.
@@ -258,11 +261,13 @@ impl Shared {
         settings: Settings,
         warnings: Vec<Error>,
     ) -> Shared {
+        let temp = engine.temp.clone();
         Shared {
             engine,
             env,
             start,
             settings,
+            temp: temp.map(TempFiles::new),
             statements: Versioned::default(),
             constraints: Constraints::default(),
             cursors: BTreeMap::new(),
@@ -284,6 +289,24 @@ impl Shared {
             virtual_xid: 0,
             xid: 0,
         }
+    }
+
+    /// When the rows of a sort and their kin go to scratch space: beyond `work_mem`.
+    pub fn spill(&self) -> Spill {
+        let memory = self.settings.parsed().work_memory;
+        self.spill_beyond(memory)
+    }
+
+    /// When the rows of a hash table do: beyond `work_mem`, `hash_mem_multiplier` times.
+    pub fn hash_spill(&self) -> Spill {
+        let memory = self.settings.parsed().hash_memory;
+        self.spill_beyond(memory)
+    }
+
+    fn spill_beyond(&self, memory: usize) -> Spill {
+        let parsed = self.settings.parsed();
+        let (most, limit) = (parsed.query_memory, parsed.temp_file_limit);
+        Spill::new(self.temp.clone(), memory, most, limit)
     }
 
     /// Shows a warning to the client if `client_min_messages` lets it through, and logs it.

@@ -56,8 +56,10 @@ impl Group {
         let mut last_at = self.env.now();
         while !self.is_over() {
             sleep(&*self.env, LOOK_EVERY).await;
-            if let Err(error) = self.scratch.trim() {
-                self.fail(&mut self.lock(), &error);
+            for trimmed in [self.scratch.trim(), self.temp.trim()] {
+                if let Err(error) = trimmed {
+                    self.fail(&mut self.lock(), &error);
+                }
             }
             if !self.is_due(last_at) {
                 continue;

@@ -19,6 +19,8 @@ use raft::{Config, Consensus, Membership, Recovered, SnapshotMeta, StandbyNames}
 use storage::log::{Log, LogOptions};
 use storage::{Owner, Scratch, Store, StoreOptions};
 
+use crate::temp::StatementScratch;
+
 use super::ahead::Ahead;
 use super::core::{apply_prepared, Core, LogReader};
 use super::flush::Writer;
@@ -71,6 +73,10 @@ impl GroupConfig {
 
     fn scratch_path(&self) -> String {
         format!("{}/writes.scratch", self.directory)
+    }
+
+    fn statement_scratch_path(&self) -> String {
+        format!("{}/statements.scratch", self.directory)
     }
 
     fn log_directory(&self) -> String {
@@ -176,8 +182,10 @@ impl Group {
 
         let starts = StartsFile::open(&*env, &config.directory).await?;
         let scratch = Scratch::open(&env.disk(), &config.scratch_path())?;
+        let temp = StatementScratch::open(env.clone(), &config.statement_scratch_path())?;
         let group = Arc::new_cyclic(|me| Group {
             scratch,
+            temp: Arc::new(temp),
             starts,
             me: me.clone(),
             opened_at: env.now(),

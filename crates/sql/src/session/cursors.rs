@@ -8,10 +8,11 @@
 //! ```
 //! While it only goes forward its query gives rows as they are asked for ([`super::portal`]). Where
 //! it first goes back, the query is run again from its start under the same view and its rows are
-//! kept in memory from then on. WITH HOLD keeps all rows in memory when the transaction commits.
+//! kept from then on. WITH HOLD keeps all rows when the transaction commits. What is kept goes to scratch
+//! space beyond `work_mem`.
 //!
 //! # What it leaves out
-//! BINARY cursors, WHERE CURRENT OF (both 0A000). What PostgreSQL keeps in files is in memory here.
+//! BINARY cursors, WHERE CURRENT OF (both 0A000).
 
 use std::rc::Rc;
 
@@ -25,7 +26,7 @@ use super::statements::inner;
 use super::transaction::State;
 use super::utility::tag;
 use super::{Column, CommandTag, Executed, Param, Portal, Prepared, Progress, Session, Sink};
-use execution::kept::RowStore;
+use execution::spool::{RowSpool, SpoolReader};
 use execution::state::prepared::Planned;
 use execution::state::CursorInfo;
 use planner::plan::Plan;
@@ -50,7 +51,9 @@ pub(super) struct NamedCursor {
     /// What gives further rows; none once the rows are held for good.
     query: Option<Running>,
     /// The first rows, as many as were read, if it may have to go back.
-    kept: Option<RowStore>,
+    kept: Option<RowSpool>,
+    /// Where it is in those of them that are in scratch space.
+    reader: Option<Box<SpoolReader>>,
     /// Rows that were read from the query.
     read: u64,
     /// Whether there are no more than that.
@@ -163,6 +166,7 @@ impl Session {
             types: planned.types.clone(),
             query: Some(query),
             kept: None,
+            reader: None,
             read: 0,
             ended: false,
             position: 0,
@@ -380,13 +384,13 @@ impl Session {
     ) -> Result<u64> {
         let mut left = count;
         // First what is kept, then what the query still has.
-        let kept = cursor.kept.as_deref().unwrap_or_default();
-        let start = (cursor.position as usize).min(kept.len());
+        let kept = cursor.kept.as_ref().map_or(0, RowSpool::len);
+        let start = (cursor.position as usize).min(kept);
         let end = start.saturating_add(usize::try_from(left).unwrap_or(usize::MAX));
-        let rows = &kept[start..end.min(kept.len())];
+        let rows = start..end.min(kept);
         let passed = rows.len() as u64;
         if let Some(sink) = to.as_deref_mut() {
-            self.give_rows(rows, &cursor.types, sink)?;
+            self.give_kept(cursor, rows, sink)?;
         }
         cursor.position += passed;
         left -= passed;
@@ -416,9 +420,10 @@ impl Session {
             None => self.read_query(query, most, &mut given(to))?,
             Some(kept) => {
                 let before = kept.len();
-                let read = self.read_query(query, most, &mut Output::Rows(kept, usize::MAX))?;
+                let read = self.read_query(query, most, &mut Output::Spool(kept))?;
+                let rows = before..kept.len();
                 if let Some(sink) = to {
-                    self.give_rows(&kept[before..], &cursor.types, sink)?;
+                    self.give_kept(cursor, rows, sink)?;
                 }
                 read
             }
@@ -440,16 +445,37 @@ impl Session {
         self.keep_rows(cursor)?;
         let before = cursor.position.saturating_sub(1);
         let moved = before.min(count);
-        if let (Some(sink), Some(kept)) = (to, &cursor.kept) {
+        if let Some(sink) = to {
             let rows = (before - moved) as usize..before as usize;
-            let rows: Vec<_> = kept[rows].iter().rev().cloned().collect();
-            self.give_rows(&rows, &cursor.types, sink)?;
+            self.give_kept(cursor, rows.rev(), sink)?;
         }
         cursor.position = match moved < count {
             true => 0,
             false => cursor.position - moved,
         };
         Ok(moved)
+    }
+
+    /// Gives rows of those that it keeps, by their numbers.
+    fn give_kept(
+        &mut self,
+        cursor: &mut NamedCursor,
+        numbers: impl Iterator<Item = usize>,
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
+        for number in numbers {
+            let kept = cursor.kept.as_ref();
+            let row = kept.map(|kept| kept.get(number, &mut cursor.reader));
+            let Some(row) = row.transpose()?.flatten() else {
+                break;
+            };
+            self.give_rows(std::slice::from_ref(&row), &cursor.types, sink)?;
+        }
+        Ok(())
+    }
+
+    fn no_rows(&self) -> RowSpool {
+        RowSpool::new(self.shared.spill(), "A cursor")
     }
 
     /// From now on the cursor keeps the rows that it has read.
@@ -460,10 +486,10 @@ impl Session {
         if cursor.kept.is_some() {
             return Ok(());
         }
-        let mut kept = RowStore::of("A cursor");
+        let mut kept = self.no_rows();
         if let Some(query) = &mut cursor.query {
             query.restart();
-            self.read_query(query, cursor.read, &mut Output::Rows(&mut kept, usize::MAX))?;
+            self.read_query(query, cursor.read, &mut Output::Spool(&mut kept))?;
         }
         cursor.kept = Some(kept);
         Ok(())
@@ -526,7 +552,7 @@ impl Session {
                 // What it has passed it never comes back to.
                 cursor.position -= cursor.read.min(cursor.position);
                 cursor.read = 0;
-                cursor.kept = Some(RowStore::of("A cursor"));
+                cursor.kept = Some(self.no_rows());
             }
         }
         if !cursor.ended {

@@ -80,6 +80,7 @@ impl FakeEngine {
             locks: None,
             outcomes: None,
             administrator: None,
+            temp: None,
         }
     }
 }

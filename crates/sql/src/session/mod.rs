@@ -80,7 +80,7 @@ use base::{Debt, Durability, Error, Result, SqlState};
 use catalog::shared::Catalogs;
 use catalog::{store, Catalog, Role};
 use execution::exec::point;
-use execution::kept::StoredRows;
+use execution::spool::SpoolRows;
 use functions::search::dictionary::Config;
 use statements::about;
 use syntax::parser::Shape;
@@ -126,7 +126,7 @@ enum Progress {
     /// A query that has more rows, perhaps.
     Query(Box<Running>),
     /// Rows that were computed and not yet asked for, their types, the command's tag.
-    Rows(StoredRows, Vec<TypeId>, CommandTag),
+    Rows(SpoolRows, Vec<TypeId>, CommandTag),
     Done,
 }
 

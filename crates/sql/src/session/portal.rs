@@ -170,6 +170,10 @@ impl Session {
                     Ok(()) => {}
                     Err(error) => break Err(error),
                 },
+                Output::Spool(kept) => match kept.push(row) {
+                    Ok(()) => {}
+                    Err(error) => break Err(error),
+                },
                 Output::Nowhere | Output::Measured(_) => {}
                 Output::Sink(sink) | Output::Copy(sink) => {
                     if *cx.host.txn().debt() != told {

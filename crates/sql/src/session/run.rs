@@ -13,6 +13,7 @@ use super::{CommandTag, Executed, Portal, Prepared, Progress, Session, Sink};
 use execution::exec::{self, point, Exec, Measures};
 use execution::kept::RowStore;
 use execution::settings::planted;
+use execution::spool::RowSpool;
 use execution::state::prepared::Planned;
 use execution::state::{KeptRows, RowView};
 use execution::system::Relations;
@@ -34,6 +35,8 @@ pub(super) enum Output<'o> {
     Sink(&'o mut dyn Sink),
     /// Into memory, at most so many.
     Rows(&'o mut RowStore, usize),
+    /// Into memory, and beyond `work_mem` into scratch space.
+    Spool(&'o mut RowSpool),
     /// Into nothing.
     Nowhere,
     /// Into nothing, and it is noted what each node does.
@@ -237,6 +240,7 @@ impl Session {
                         break;
                     }
                 }
+                Output::Spool(rows) => rows.push(row)?,
                 Output::Nowhere | Output::Measured(_) => {}
                 Output::Sink(sink) | Output::Copy(sink) => {
                     if *cx.host.txn().debt() != told {
@@ -311,15 +315,15 @@ impl Session {
                 Ok(Progress::Query(Box::new(query)))
             }
             Some(_) => {
-                let mut rows = RowStore::of("A portal");
-                let mut output = Output::Rows(&mut rows, usize::MAX);
+                let mut rows = RowSpool::new(self.shared.spill(), "A portal");
+                let mut output = Output::Spool(&mut rows);
                 let tag = self.run_planned(prepared, planned, params, &mut output)?;
-                Ok(Progress::Rows(rows.into_iter(), types, tag))
+                Ok(Progress::Rows(rows.into_rows(), types, tag))
             }
             None => {
                 let mut kept = KeptRows::new(sink);
                 let tag = self.run_prepared(prepared, params, &mut kept, true)?;
-                Ok(Progress::Rows(kept.into_rows().into_iter(), types, tag))
+                Ok(Progress::Rows(kept.into_rows().into(), types, tag))
             }
         }
     }
@@ -347,7 +351,7 @@ impl Session {
                     if given >= most {
                         break false;
                     }
-                    let Some(row) = rows.next() else {
+                    let Some(row) = rows.next_row()? else {
                         break true;
                     };
                     given += 1;

@@ -51,7 +51,7 @@ impl<'p> Aggregated<'p> {
     /// Its value over a frame.
     pub fn value(
         &mut self,
-        rows: &Partition<'_>,
+        rows: &mut Partition<'_>,
         frame: &FrameAt<'_>,
         cx: &mut Exec<'_>,
     ) -> Result<Datum> {
@@ -95,10 +95,15 @@ impl<'p> Aggregated<'p> {
         self.taken = None;
     }
 
-    fn take(&mut self, stretch: Stretch, rows: &Partition<'_>, cx: &mut Exec<'_>) -> Result<()> {
+    fn take(
+        &mut self,
+        stretch: Stretch,
+        rows: &mut Partition<'_>,
+        cx: &mut Exec<'_>,
+    ) -> Result<()> {
         for position in stretch.0..stretch.1 {
             cx.tick()?;
-            let row = rows.row(position);
+            let row = rows.row(position)?;
             if let Some(filter) = &self.plan.filter {
                 if !filter.test(cx, row)? {
                     continue;
@@ -122,12 +127,12 @@ impl<'p> Aggregated<'p> {
     fn give_back(
         &mut self,
         stretch: Stretch,
-        rows: &Partition<'_>,
+        rows: &mut Partition<'_>,
         cx: &mut Exec<'_>,
     ) -> Result<()> {
         for position in stretch.0..stretch.1 {
             let value = match self.plan.args.first() {
-                Some(arg) => arg.eval(cx, rows.row(position))?,
+                Some(arg) => arg.eval(cx, rows.row(position)?)?,
                 None => Datum::Null,
             };
             self.accumulator.give_back(&value)?;

@@ -161,14 +161,14 @@ impl<'p> FrameAt<'p> {
                 })
             }
             FrameMode::Groups => {
-                let Some(wanted) = from(rows.group(rows.at())) else {
+                let Some(wanted) = from(rows.group(rows.at())?) else {
                     return Ok(0);
                 };
                 let passed = |group: usize| match is_start {
                     true => group >= wanted,
                     false => group > wanted,
                 };
-                while rows.has(position, cx)? && !passed(rows.group(position)) {
+                while rows.has(position, cx)? && !passed(rows.group(position)?) {
                     position += 1;
                 }
                 Ok(position)
@@ -192,14 +192,14 @@ impl<'p> FrameAt<'p> {
         before: bool,
         is_start: bool,
         position: usize,
-        rows: &Partition<'_>,
+        rows: &mut Partition<'_>,
         cx: &Exec<'_>,
     ) -> Result<bool> {
         let (place, ty, descending, nulls_first) = self
             .column
             .ok_or_else(|| Error::internal("RANGE with an offset and no order"))?;
-        let value = &rows.row(position)[place];
-        let base = &rows.row(rows.at())[place];
+        let base = rows.row(rows.at())?[place].clone();
+        let value = &rows.row(position)?[place];
         // NULLs are peers of one another, and out of the reach of everything else.
         match (value.is_null(), base.is_null()) {
             (false, false) => {}
@@ -207,7 +207,7 @@ impl<'p> FrameAt<'p> {
             (value_is_null, _) => return Ok(value_is_null != nulls_first),
         }
         let reach = Reach {
-            base,
+            base: &base,
             offset,
             subtract: before != descending,
             less: is_start == descending,

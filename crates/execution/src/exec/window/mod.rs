@@ -13,8 +13,8 @@
 //! # Rules
 //! - Rows are read no further than a function needs, and forgotten when none needs them any more:
 //!   `row_number`, running sums and frames of so many rows take little memory whatever the size of
-//!   the partition; `OVER ()` with an aggregate takes all of it. What is kept counts against
-//!   `quorate.query_mem`.
+//!   the partition; `OVER ()` with an aggregate takes all of it. What is kept
+//!   goes to scratch space beyond `work_mem`.
 //! - Both ends of a frame only ever move forward, so that finding them is linear.
 //! - An aggregate goes on from the row before while its frame begins where that one's did; where
 //!   frames are equal it is not computed again. Counts and sums of integers also give back rows that
@@ -81,8 +81,9 @@ impl Cursor for WindowCursor<'_> {
             self.frame.find(&mut self.rows, cx)?;
         }
         let at = self.rows.at();
-        let mut row = Row::with_capacity(self.rows.row(at).len() + self.states.len());
-        row.extend_from_slice(self.rows.row(at));
+        let own = self.rows.row(at)?;
+        let mut row = Row::with_capacity(own.len() + self.states.len());
+        row.extend_from_slice(own);
         let mut needed = at;
         for state in &mut self.states {
             row.push(state.value(&mut self.rows, &self.frame, cx)?);

@@ -1,15 +1,32 @@
 //! The rows of one partition, as far as they are read and not forgotten.
+//!
+//! ```text
+//! forgotten │ in scratch space      │ in memory         │ not read yet
+//!           │ [▪▪▪▪][▪▪▪▪][▪▪▪▪]    │ ▪▪▪▪▪▪▪           │
+//!           from                    first                first + kept.len()
+//! ```
+//! Beyond `work_mem` all rows but the last go to scratch space, and come back a block at a time: what
+//! looks at a partition goes over it in a few places at once, each of which moves forward.
 
 use std::collections::VecDeque;
 
 use base::memory::Reservation;
-use base::Result;
+use base::{Error, Result};
 
 use crate::exec::cursor::{open, Cursor};
 use crate::exec::measure::Measuring;
 use crate::exec::Exec;
 use crate::kept::row_bytes;
+use crate::spool::{Spill, SpoolWriter};
 use planner::plan::{Row, WindowPlan};
+use types::Datum;
+
+/// What an error calls the memory of a window.
+const WHAT: &str = "A window";
+
+/// So many blocks of rows in scratch space are at hand at a time: where frames begin and end, and
+/// where the row at work and its peers are.
+const BLOCKS_AT_HAND: usize = 4;
 
 struct Kept {
     row: Row,
@@ -26,8 +43,12 @@ pub struct Partition<'p> {
     plan: &'p WindowPlan,
     input: Box<dyn Cursor + 'p>,
     kept: VecDeque<Kept>,
-    /// The position of the first row that is kept.
+    /// The position of the first row that is kept in memory.
     first: usize,
+    /// The rows before it.
+    spooled: Option<Box<SpooledPart>>,
+    /// When rows go to scratch space.
+    spill: Option<Spill>,
     at: usize,
     /// Where the peers of the row at work begin, and end if that is known.
     peers: (usize, Option<usize>),
@@ -46,11 +67,13 @@ impl<'p> Partition<'p> {
             input: open(&plan.input, measures),
             kept: VecDeque::new(),
             first: 0,
+            spooled: None,
+            spill: None,
             at: 0,
             peers: (0, None),
             whole: false,
             ahead: None,
-            held: Reservation::of("A window"),
+            held: Reservation::of(WHAT),
         }
     }
 
@@ -69,6 +92,7 @@ impl<'p> Partition<'p> {
             },
         };
         self.kept.clear();
+        self.spooled = None;
         (self.first, self.at) = (0, 0);
         self.held.shrink(self.held.bytes());
         self.peers = (0, None);
@@ -83,7 +107,7 @@ impl<'p> Partition<'p> {
             return Ok(false);
         }
         self.at += 1;
-        if self.group(self.at) != self.group(self.at - 1) {
+        if self.group(self.at)? != self.group(self.at - 1)? {
             self.peers = (self.at, None);
         }
         Ok(true)
@@ -93,7 +117,32 @@ impl<'p> Partition<'p> {
         let bytes = row_bytes(&row) + size_of::<Kept>() - size_of::<Row>();
         self.held.grow(bytes)?;
         self.kept.push_back(Kept { row, group, bytes });
-        cx.check_held(self.held.bytes())
+        let spill = self.spill.get_or_insert_with(|| cx.spill());
+        match spill.is_due(self.held.bytes())? {
+            true => self.spool(),
+            false => Ok(()),
+        }
+    }
+
+    /// Puts all rows but the last into scratch space.
+    #[cold]
+    fn spool(&mut self) -> Result<()> {
+        let Some(spill) = &self.spill else {
+            return Ok(());
+        };
+        let from = self.first;
+        let new = || Box::new(SpooledPart::new(spill, from));
+        let spooled = self.spooled.get_or_insert_with(new);
+        while self.kept.len() > 1 {
+            let Some(mut kept) = self.kept.pop_front() else {
+                break;
+            };
+            kept.row.push(Datum::Int8(kept.group as i64));
+            spooled.rows.push(&kept.row)?;
+            self.held.shrink(kept.bytes);
+            self.first += 1;
+        }
+        spooled.rows.flush()
     }
 
     /// Reads the next row, unless it belongs to the next partition.
@@ -142,25 +191,33 @@ impl<'p> Partition<'p> {
     }
 
     /// A row that is read and not forgotten.
-    pub fn row(&self, position: usize) -> &Row {
-        &self.known(position).row
+    ///
+    /// # Errors
+    /// What reading scratch space raises.
+    #[inline]
+    pub fn row(&mut self, position: usize) -> Result<&Row> {
+        Ok(&self.known(position)?.row)
     }
 
     /// The number of the peer group of such a row.
-    pub fn group(&self, position: usize) -> usize {
-        self.known(position).group
+    ///
+    /// # Errors
+    /// As [`Partition::row`].
+    pub fn group(&mut self, position: usize) -> Result<usize> {
+        Ok(self.known(position)?.group)
     }
 
-    fn known(&self, position: usize) -> &Kept {
-        let place = position.checked_sub(self.first);
-        let known = place.and_then(|place| self.kept.get(place));
-        known.unwrap_or_else(|| {
-            let end = self.first + self.kept.len();
-            panic!(
+    #[inline]
+    fn known(&mut self, position: usize) -> Result<&Kept> {
+        let end = self.first + self.kept.len();
+        match (position.checked_sub(self.first), &mut self.spooled) {
+            (Some(place), _) if place < self.kept.len() => Ok(&self.kept[place]),
+            (None, Some(spooled)) if position >= spooled.from => spooled.known(position),
+            _ => panic!(
                 "row {position} is not kept: those from {} to {end} are",
                 self.first
-            )
-        })
+            ),
+        }
     }
 
     /// The position of the first peer of the row at work.
@@ -173,9 +230,9 @@ impl<'p> Partition<'p> {
         if let Some(end) = self.peers.1 {
             return Ok(end);
         }
-        let group = self.group(self.at);
+        let group = self.group(self.at)?;
         let mut end = self.at + 1;
-        while self.has(end, cx)? && self.group(end) == group {
+        while self.has(end, cx)? && self.group(end)? == group {
             end += 1;
         }
         self.peers.1 = Some(end);
@@ -185,10 +242,92 @@ impl<'p> Partition<'p> {
     /// Forgets the rows before a position, which nobody asks for any more; the row at work is kept
     /// until the next one is.
     pub fn forget(&mut self, before: usize) {
-        while self.first < before.min(self.at) {
+        let before = before.min(self.at);
+        if let Some(spooled) = &mut self.spooled {
+            match before < self.first {
+                true => spooled.forget(before),
+                false => self.spooled = None,
+            }
+        }
+        while self.first < before {
             let gone = self.kept.pop_front();
             self.held.shrink(gone.map_or(0, |gone| gone.bytes));
             self.first += 1;
         }
+    }
+}
+
+/// Rows of a partition that lie in scratch space, each with the number of its peer group behind it.
+struct SpooledPart {
+    /// The position of the first of them, which may be forgotten.
+    start: usize,
+    /// Rows before this position are forgotten.
+    from: usize,
+    rows: SpoolWriter,
+    at_hand: VecDeque<BlockAtHand>,
+    bytes: Vec<u8>,
+}
+
+/// A block of rows that is in memory.
+struct BlockAtHand {
+    /// The position of its first row.
+    first: usize,
+    rows: Vec<Kept>,
+    _held: Reservation,
+}
+
+impl SpooledPart {
+    fn new(spill: &Spill, start: usize) -> SpooledPart {
+        SpooledPart {
+            start,
+            from: start,
+            rows: SpoolWriter::new(spill, WHAT),
+            at_hand: VecDeque::new(),
+            bytes: Vec::new(),
+        }
+    }
+
+    fn known(&mut self, position: usize) -> Result<&Kept> {
+        let has = |block: &BlockAtHand| {
+            let place = position.checked_sub(block.first);
+            place.is_some_and(|place| place < block.rows.len())
+        };
+        let place = match self.at_hand.iter().position(has) {
+            Some(place) => place,
+            None => self.load(position)?,
+        };
+        let block = &self.at_hand[place];
+        Ok(&block.rows[position - block.first])
+    }
+
+    /// Reads the block of a row; where it is among those at hand.
+    fn load(&mut self, position: usize) -> Result<usize> {
+        let spooled = self.rows.spooled();
+        let (block, first) = spooled.block_of(position - self.start);
+        let mut held = Reservation::of(WHAT);
+        let mut rows = Vec::new();
+        for mut row in spooled.read_block(block, &mut self.bytes)? {
+            let group = match row.pop() {
+                Some(Datum::Int8(group)) => group as usize,
+                _ => return Err(Error::corrupted("a row of a window in scratch space")),
+            };
+            let bytes = row_bytes(&row);
+            held.grow(bytes)?;
+            rows.push(Kept { row, group, bytes });
+        }
+        if self.at_hand.len() == BLOCKS_AT_HAND {
+            self.at_hand.pop_front();
+        }
+        self.at_hand.push_back(BlockAtHand {
+            first: self.start + first,
+            rows,
+            _held: held,
+        });
+        Ok(self.at_hand.len() - 1)
+    }
+
+    fn forget(&mut self, before: usize) {
+        self.from = self.from.max(before);
+        self.rows.forget(self.from - self.start);
     }
 }

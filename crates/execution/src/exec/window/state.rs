@@ -100,7 +100,7 @@ fn plain(
     match kind {
         WindowKind::RowNumber => number(rows.at() + 1),
         WindowKind::Rank => number(rows.peers_from() + 1),
-        WindowKind::DenseRank => number(rows.group(rows.at()) + 1),
+        WindowKind::DenseRank => number(rows.group(rows.at())? + 1),
         WindowKind::PercentRank => {
             let others = rows.count(cx)? - 1;
             Ok(Datum::Float8(match others {
@@ -116,11 +116,11 @@ fn plain(
         WindowKind::Lead => beside(plan, false, rows, cx),
         WindowKind::FirstValue => nth(plan, 0, rows, frame, cx),
         WindowKind::LastValue => match frame.stretches().last() {
-            Some((_, end)) => plan.args[0].eval(cx, rows.row(end - 1)),
+            Some((_, end)) => plan.args[0].eval(cx, rows.row(end - 1)?),
             None => Ok(Datum::Null),
         },
         WindowKind::NthValue => {
-            let which = plan.args[1].eval(cx, rows.row(rows.at()))?;
+            let which = plan.args[1].eval(cx, rows.row(rows.at())?)?;
             let Some(which) = which.as_i64() else {
                 return Ok(Datum::Null);
             };
@@ -140,13 +140,13 @@ fn plain(
 fn nth(
     plan: &WindowFunctionPlan,
     mut before: usize,
-    rows: &Partition<'_>,
+    rows: &mut Partition<'_>,
     frame: &FrameAt<'_>,
     cx: &mut Exec<'_>,
 ) -> Result<Datum> {
     for (start, end) in frame.stretches() {
         if before < end - start {
-            return plan.args[0].eval(cx, rows.row(start + before));
+            return plan.args[0].eval(cx, rows.row(start + before)?);
         }
         before -= end - start;
     }
@@ -163,7 +163,7 @@ fn beside(
     let at = rows.at();
     let offset = match plan.args.get(1) {
         None => 1,
-        Some(offset) => match offset.eval(cx, rows.row(at))?.as_i64() {
+        Some(offset) => match offset.eval(cx, rows.row(at)?)?.as_i64() {
             Some(offset) => offset,
             None => return Ok(Datum::Null),
         },
@@ -173,11 +173,11 @@ fn beside(
     let position = position.and_then(|position| usize::try_from(position).ok());
     if let Some(position) = position {
         if rows.has(position, cx)? {
-            return plan.args[0].eval(cx, rows.row(position));
+            return plan.args[0].eval(cx, rows.row(position)?);
         }
     }
     match plan.args.get(2) {
-        Some(otherwise) => otherwise.eval(cx, rows.row(at)),
+        Some(otherwise) => otherwise.eval(cx, rows.row(at)?),
         None => Ok(Datum::Null),
     }
 }
@@ -194,7 +194,7 @@ fn tile(
         Some(tiles) => tiles,
         None => {
             // The first row that gives a number decides for all that follow.
-            let Some(wanted) = plan.args[0].eval(cx, rows.row(at))?.as_i64() else {
+            let Some(wanted) = plan.args[0].eval(cx, rows.row(at)?)?.as_i64() else {
                 return Ok(Datum::Null);
             };
             let wanted = usize::try_from(wanted).unwrap_or(0);
