@@ -578,3 +578,129 @@ impl From<RowStore> for SpoolRows {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Scratch space that is memory.
+    #[derive(Debug)]
+    struct InMemory;
+
+    #[derive(Debug)]
+    struct Bytes(Vec<u8>);
+
+    impl TempSpace for InMemory {
+        fn write(&self, bytes: Vec<u8>) -> Result<(Box<dyn TempBlock>, Vec<u8>)> {
+            Ok((Box::new(Bytes(bytes.clone())), bytes))
+        }
+
+        fn used(&self) -> u64 {
+            0
+        }
+    }
+
+    impl TempBlock for Bytes {
+        fn bytes(&self) -> usize {
+            self.0.len()
+        }
+
+        fn read(&self, out: &mut Vec<u8>) -> Result<()> {
+            out.clone_from(&self.0);
+            Ok(())
+        }
+    }
+
+    fn spill(limit: Option<u64>) -> (Rc<TempFiles>, Spill) {
+        let files = TempFiles::new(Arc::new(InMemory));
+        let spill = Spill::new(Some(files.clone()), 64 << 10, 1 << 30, limit);
+        (files, spill)
+    }
+
+    fn row(number: usize) -> Row {
+        let text = "x".repeat(number % 50);
+        vec![Datum::Int8(number as i64), Datum::text(text)]
+    }
+
+    #[test]
+    fn rows_come_back_in_any_order() {
+        let (files, spill) = spill(None);
+        let mut rows = RowSpool::new(spill, "A test");
+        let mut reader = None;
+        for number in 0..10_000 {
+            rows.push(row(number)).unwrap();
+            // Somebody reads while others come.
+            if number % 997 == 0 {
+                let found = rows.get(number / 2, &mut reader).unwrap();
+                assert_eq!(found, Some(row(number / 2)));
+            }
+        }
+        assert_eq!(rows.len(), 10_000);
+        assert!(files.bytes() > 100_000, "{} bytes", files.bytes());
+        let backwards = (0..10_000).rev().step_by(3);
+        for number in (0..10_000).chain(backwards).chain([9_999, 0, 5_000]) {
+            let found = rows.get(number, &mut reader).unwrap();
+            assert_eq!(found, Some(row(number)));
+        }
+        assert_eq!(rows.get(10_000, &mut reader).unwrap(), None);
+        let mut all = rows.into_rows();
+        for number in 0..10_000 {
+            assert_eq!(all.next_row().unwrap(), Some(row(number)));
+        }
+        assert_eq!(all.next_row().unwrap(), None);
+        drop(all);
+        assert_eq!(files.bytes(), 0);
+    }
+
+    #[test]
+    fn what_fits_stays_in_memory() {
+        let (files, spill) = spill(None);
+        let mut rows = RowSpool::new(spill, "A test");
+        for number in 0..300 {
+            rows.push(row(number)).unwrap();
+        }
+        assert_eq!(files.bytes(), 0);
+        assert_eq!(rows.get(299, &mut None).unwrap(), Some(row(299)));
+    }
+
+    #[test]
+    fn a_session_has_no_more_than_it_may() {
+        let (files, spill) = spill(Some(100));
+        let mut rows = RowSpool::new(spill, "A test");
+        let error = (0..100_000)
+            .find_map(|number| rows.push(row(number)).err())
+            .unwrap();
+        assert_eq!(error.state(), SqlState::CONFIGURATION_LIMIT_EXCEEDED);
+        let expected = "temporary file size exceeds temp_file_limit (100kB)";
+        assert_eq!(error.message(), expected);
+        assert!(files.bytes() <= 100 << 10, "{} bytes", files.bytes());
+        drop(rows);
+        assert_eq!(files.bytes(), 0);
+    }
+
+    #[test]
+    fn without_scratch_space_rows_have_a_bound() {
+        let spill = Spill::new(None, 64 << 10, 128 << 10, None);
+        let mut rows = RowSpool::new(spill, "A test");
+        let error = (0..100_000)
+            .find_map(|number| rows.push(row(number)).err())
+            .unwrap();
+        assert_eq!(error.state(), SqlState::OUT_OF_MEMORY);
+    }
+
+    #[test]
+    fn blocks_are_forgotten_from_the_front() {
+        let (files, spill) = spill(None);
+        let mut writer = SpoolWriter::new(&spill, "A test");
+        for number in 0..10_000 {
+            writer.push(&row(number)).unwrap();
+        }
+        writer.flush().unwrap();
+        let before = files.bytes();
+        writer.forget(9_000);
+        assert!(files.bytes() < before / 5, "{} of {before}", files.bytes());
+        let (block, first) = writer.spooled().block_of(9_500);
+        let rows = writer.spooled().read_block(block, &mut Vec::new()).unwrap();
+        assert_eq!(rows[9_500 - first], row(9_500));
+    }
+}

@@ -1,4 +1,8 @@
-//! Joins: the right input is kept in memory, hashed where an equality allows it.
+//! Joins: the right input is kept, hashed where an equality allows it.
+//!
+//! Beyond `work_mem` (`hash_mem_multiplier` times, where it is hashed) a hashed input is divided, and the
+//! left one with it, into parts that are joined one after the other ([`SpilledJoin`]); of one that is
+//! not hashed the rows that do not fit are read from scratch space for each left row.
 //!
 //! Where a key leads from a left row to its right rows, the first [`Join::lookups`] left rows look
 //! theirs up. Whoever has more reads the right input after all: nobody knows for certain how large
@@ -7,15 +11,19 @@
 //! # Invariants
 //! - A pair of rows is only put together when what is hashed is equal, and where somebody looks at it:
 //!   a condition, or whoever asks for rows. A semi-join without further conditions makes none.
-//! - The pairs of a left row come in the order of the right rows.
+//! - The pairs of a left row come in the order of the right rows, and left rows in the order of their
+//!   input, unless they were divided.
 
 use base::{coro, Result};
 
 use super::cursor::{open, Cursor};
 use super::measure::Measuring;
+use super::parts::Parts;
+use super::spilled_join::{SpilledJoin, LEVELS_MAX};
 use super::Exec;
 use crate::exec::program::Evaluate;
 use crate::kept::{HashedPlaces, PackedRows, HASHED_BYTES};
+use crate::spool::{Spill, SpoolReader, SpoolWriter, Spooled};
 use planner::plan::{Join, JoinKind, Plan, Program, Row};
 use types::hash_row;
 use types::{self, Datum, TypeId};
@@ -47,6 +55,8 @@ pub struct JoinCursor<'p> {
     rest: usize,
     /// How many left rows have looked up theirs.
     lookups: usize,
+    /// Both inputs, where the right one does not fit in memory.
+    spilled: Option<Box<SpilledJoin>>,
 }
 
 /// What is known of the left row at work.
@@ -62,6 +72,15 @@ struct Current {
 struct Right {
     rows: PackedRows,
     hashed: Option<Hashed>,
+    /// Those behind them; none where rows are hashed.
+    spooled: Option<Box<SpooledRows>>,
+}
+
+/// Rows in scratch space, and where somebody is in them.
+struct SpooledRows {
+    rows: Spooled,
+    reader: SpoolReader,
+    row: Row,
 }
 
 /// Right rows by the hash of what must be equal.
@@ -72,12 +91,49 @@ struct Hashed {
 }
 
 impl Right {
+    /// No rows yet.
+    fn new(rows: PackedRows) -> Right {
+        Right {
+            rows,
+            hashed: None,
+            spooled: None,
+        }
+    }
+
+    /// How many rows there are.
+    fn len(&self) -> usize {
+        self.rows.len()
+            + self
+                .spooled
+                .as_ref()
+                .map_or(0, |spooled| spooled.rows.len())
+    }
+
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Appends a row to others' columns.
+    #[inline]
+    fn append_to(&mut self, place: usize, row: &mut Row) -> Result<()> {
+        match &mut self.spooled {
+            Some(spooled) if place >= self.rows.len() => {
+                let number = place - self.rows.len();
+                let (rows, own) = (&spooled.rows, &mut spooled.row);
+                spooled.reader.read_at(rows, number, own)?;
+                row.append(own);
+            }
+            _ => self.rows.append_to(place, row),
+        }
+        Ok(())
+    }
+
     /// The place of the row to be tried after one, if all are tried in turn or, of a hash, those that
     /// have it.
     fn after(&self, place: usize) -> Option<usize> {
         match &self.hashed {
             Some(hashed) => hashed.places.next(place),
-            None => (place + 1 < self.rows.len()).then_some(place + 1),
+            None => (place + 1 < self.len()).then_some(place + 1),
         }
     }
 }
@@ -113,40 +169,224 @@ impl<'p> JoinCursor<'p> {
             matched: Vec::new(),
             rest: 0,
             lookups: 0,
+            spilled: None,
         }
     }
 
-    /// Reads all right rows, hashed if there is something to hash.
-    fn load(&mut self, cx: &mut Exec<'_>) -> Result<Right> {
+    /// Reads all right rows, hashed if there is something to hash, or divides both inputs.
+    fn load(&mut self, cx: &mut Exec<'_>) -> Result<()> {
+        coro::check_depth()?;
         let join = self.join;
-        let mut right = Right {
-            rows: self.no_rows(&join.right),
-            hashed: None,
-        };
-        let mut hashes = Vec::new();
-        let is_hashed = !join.hash.is_empty();
-        self.read(
-            &join.right,
-            &mut right.rows,
-            is_hashed.then_some(&mut hashes),
-            cx,
-        )?;
-        if is_hashed {
-            right.hashed = Some(self.hashed(&right.rows, &hashes, cx)?);
+        let mut right = Right::new(self.no_rows(&join.right));
+        if join.hash.is_empty() {
+            self.read(&join.right, &mut right, cx)?;
+            self.set_right(right);
+            return Ok(());
         }
-        Ok(right)
+        let spill = cx.hash_spill();
+        let mut hashes = Vec::new();
+        let mut cursor = open(&join.right, cx.measures.as_ref());
+        let mut checked = 0;
+        while cursor.next_into(cx, &mut self.scratch)? {
+            cx.tick()?;
+            self.keep_hashed(&mut right.rows, &mut hashes, cx)?;
+            if right.rows.bytes() >= checked + CHECKED_BYTES {
+                checked = right.rows.bytes();
+                if spill.is_due(checked)? {
+                    let rest = &mut |row: &mut Row, cx: &mut Exec<'_>| cursor.next_into(cx, row);
+                    return self.divide_inputs(spill, right.rows, hashes, rest, cx);
+                }
+            }
+        }
+        right.hashed = Some(self.hashed(&right.rows, &hashes, cx)?);
+        self.set_right(right);
+        Ok(())
+    }
+
+    fn set_right(&mut self, right: Right) {
+        if SpilledJoin::needs_right(self.join.kind) {
+            self.matched.clear();
+            self.matched.resize(right.len(), false);
+            self.rest = 0;
+        }
+        self.right = Some(right);
+    }
+
+    /// Keeps the right row on its way, and its hash.
+    #[inline]
+    fn keep_hashed(
+        &mut self,
+        rows: &mut PackedRows,
+        hashes: &mut Vec<Option<u64>>,
+        cx: &mut Exec<'_>,
+    ) -> Result<()> {
+        hashes.push(self.right_hash(cx)?);
+        rows.grow(HASHED_BYTES)?;
+        rows.push(&mut self.scratch)
+    }
+
+    /// The hash of the right row on its way.
+    #[inline]
+    fn right_hash(&mut self, cx: &mut Exec<'_>) -> Result<Option<u64>> {
+        let values = self.join.hash.iter().map(|hash| &hash.1);
+        hash_of(values, &self.types, &self.scratch, &mut self.key, cx)
+    }
+
+    /// The hash of the left row at work.
+    #[inline]
+    fn left_hash(&mut self, cx: &mut Exec<'_>) -> Result<Option<u64>> {
+        let values = self.join.hash.iter().map(|hash| &hash.0);
+        hash_of(values, &self.types, &self.row, &mut self.key, cx)
+    }
+
+    /// The right input does not fit: divides it, those rows of it and the rest, and the left one.
+    #[cold]
+    fn divide_inputs(
+        &mut self,
+        spill: Spill,
+        rows: PackedRows,
+        hashes: Vec<Option<u64>>,
+        rest: NextRow<'_>,
+        cx: &mut Exec<'_>,
+    ) -> Result<()> {
+        let kind = self.join.kind;
+        let right = self.divide_right(Parts::new(&spill, WHAT, 0), rows, hashes, rest, cx)?;
+        let right = right.finish()?;
+        let mut left = Parts::new(&spill, WHAT, 0);
+        while self.left.next_into(cx, &mut self.row)? {
+            cx.tick()?;
+            let hash = self.left_hash(cx)?;
+            if !SpilledJoin::needs_left(kind) {
+                let part = hash.map(|hash| left.part_of(hash));
+                if part.is_none_or(|part| right[part].rows.is_empty()) {
+                    continue;
+                }
+            }
+            left.push(hash.unwrap_or(0), &self.row)?;
+        }
+        let left = left.finish()?;
+        self.spilled = Some(Box::new(SpilledJoin::new(spill, kind, left, right)));
+        self.set_right(Right::new(self.no_rows(&self.join.right)));
+        self.next_piece(cx)?;
+        Ok(())
+    }
+
+    /// Puts right rows into parts. Those without a hash have no pair; where they count nevertheless,
+    /// they go to any part.
+    fn divide_right(
+        &mut self,
+        mut parts: Parts,
+        rows: PackedRows,
+        hashes: Vec<Option<u64>>,
+        rest: NextRow<'_>,
+        cx: &mut Exec<'_>,
+    ) -> Result<Parts> {
+        let keeps_all = SpilledJoin::needs_right(self.join.kind);
+        let mut row = Row::new();
+        for (place, hash) in hashes.into_iter().enumerate() {
+            cx.tick()?;
+            if hash.is_some() || keeps_all {
+                row.clear();
+                rows.append_to(place, &mut row);
+                parts.push(hash.unwrap_or(0), &row)?;
+            }
+        }
+        drop(rows);
+        while rest(&mut self.scratch, cx)? {
+            cx.tick()?;
+            let hash = self.right_hash(cx)?;
+            if hash.is_some() || keeps_all {
+                parts.push(hash.unwrap_or(0), &self.scratch)?;
+            }
+        }
+        Ok(parts)
+    }
+
+    /// Puts the next piece of what was divided to work; false when there is none.
+    #[cold]
+    fn next_piece(&mut self, cx: &mut Exec<'_>) -> Result<bool> {
+        let Some(mut spilled) = self.spilled.take() else {
+            return Ok(false);
+        };
+        let outcome = self.next_piece_of(&mut spilled, cx);
+        self.spilled = Some(spilled);
+        outcome
+    }
+
+    fn next_piece_of(&mut self, spilled: &mut SpilledJoin, cx: &mut Exec<'_>) -> Result<bool> {
+        // The memory of the piece before goes first.
+        self.right = None;
+        let spill = spilled.spill.clone();
+        'pairs: loop {
+            let mut level = LEVELS_MAX;
+            if spilled.is_part_done() {
+                match spilled.begin_pair() {
+                    Some(of_pair) => level = of_pair,
+                    None => {
+                        self.set_right(Right::new(self.no_rows(&self.join.right)));
+                        return Ok(false);
+                    }
+                }
+            }
+            let mut right = Right::new(self.no_rows(&self.join.right));
+            let mut hashes: Vec<Option<u64>> = Vec::new();
+            while spilled.next_right(&mut self.scratch)? {
+                cx.tick()?;
+                self.keep_hashed(&mut right.rows, &mut hashes, cx)?;
+                if !spill.is_due(right.rows.bytes())? {
+                    continue;
+                }
+                let has_several = hashes.iter().any(|hash| *hash != hashes[0]);
+                if level < LEVELS_MAX && has_several {
+                    let parts = Parts::new(&spill, WHAT, level + 1);
+                    let rest = &mut |row: &mut Row, _: &mut Exec<'_>| spilled.next_right(row);
+                    let parts = self.divide_right(parts, right.rows, hashes, rest, cx)?;
+                    let left = self.divide_left(spilled, level + 1, cx)?;
+                    spilled.replace(left.finish()?, parts.finish()?);
+                    continue 'pairs;
+                }
+                break;
+            }
+            spilled.begin_piece()?;
+            right.hashed = Some(self.hashed(&right.rows, &hashes, cx)?);
+            self.set_right(right);
+            return Ok(true);
+        }
+    }
+
+    /// Divides the left rows of a pair again.
+    fn divide_left(
+        &mut self,
+        spilled: &mut SpilledJoin,
+        level: u32,
+        cx: &mut Exec<'_>,
+    ) -> Result<Parts> {
+        let mut parts = Parts::new(&spilled.spill, WHAT, level);
+        while spilled.next_left(&mut self.row)? {
+            cx.tick()?;
+            let hash = self.left_hash(cx)?;
+            parts.push(hash.unwrap_or(0), &self.row)?;
+        }
+        Ok(parts)
+    }
+
+    /// The next left row; false at the end of the input, or of the part at work.
+    #[inline]
+    fn next_left(&mut self, cx: &mut Exec<'_>) -> Result<bool> {
+        match &mut self.spilled {
+            None => self.left.next_into(cx, &mut self.row),
+            Some(spilled) => spilled.next_left(&mut self.row),
+        }
     }
 
     /// Reads the right rows of the left row at work; the first of them.
     fn load_own(&mut self, plan: &'p Plan, cx: &mut Exec<'_>) -> Result<Option<usize>> {
         let own = self.own.take();
-        let mut own = own.unwrap_or_else(|| Right {
-            rows: self.no_rows(plan),
-            hashed: None,
-        });
+        let mut own = own.unwrap_or_else(|| Right::new(self.no_rows(plan)));
         own.rows.clear();
-        self.read(plan, &mut own.rows, None, cx)?;
-        let first = (!own.rows.is_empty()).then_some(0);
+        own.spooled = None;
+        self.read(plan, &mut own, cx)?;
+        let first = (!own.is_empty()).then_some(0);
         self.own = Some(own);
         Ok(first)
     }
@@ -156,31 +396,44 @@ impl<'p> JoinCursor<'p> {
         PackedRows::new(WHAT, width, filled(plan, width))
     }
 
-    /// Keeps the rows of a plan, and the hashes of what must be equal if they are asked for.
-    fn read(
-        &mut self,
-        plan: &'p Plan,
-        rows: &mut PackedRows,
-        mut hashes: Option<&mut Vec<Option<u64>>>,
-        cx: &mut Exec<'_>,
-    ) -> Result<()> {
+    /// Keeps the rows of a plan, which are not hashed.
+    fn read(&mut self, plan: &'p Plan, right: &mut Right, cx: &mut Exec<'_>) -> Result<()> {
         coro::check_depth()?;
         let mut cursor = open(plan, cx.measures.as_ref());
         let mut checked = 0;
         while cursor.next_into(cx, &mut self.scratch)? {
             cx.tick()?;
-            if let Some(hashes) = &mut hashes {
-                let values = self.join.hash.iter().map(|hash| &hash.1);
-                let (row, key) = (&self.scratch, &mut self.key);
-                hashes.push(hash_of(values, &self.types, row, key, cx)?);
-                rows.grow(HASHED_BYTES)?;
-            }
-            rows.push(&mut self.scratch)?;
-            if rows.bytes() >= checked + CHECKED_BYTES {
-                checked = rows.bytes();
-                cx.check_held(checked)?;
+            right.rows.push(&mut self.scratch)?;
+            if right.rows.bytes() >= checked + CHECKED_BYTES {
+                checked = right.rows.bytes();
+                let spill = cx.spill();
+                if spill.is_due(checked)? {
+                    return self.spool(&mut *cursor, right, &spill, cx);
+                }
             }
         }
+        Ok(())
+    }
+
+    /// Puts the rest of the right rows into scratch space.
+    #[cold]
+    fn spool(
+        &mut self,
+        cursor: &mut dyn Cursor,
+        right: &mut Right,
+        spill: &Spill,
+        cx: &mut Exec<'_>,
+    ) -> Result<()> {
+        let mut writer = SpoolWriter::new(spill, WHAT);
+        while cursor.next_into(cx, &mut self.scratch)? {
+            cx.tick()?;
+            writer.push(&self.scratch)?;
+        }
+        right.spooled = Some(Box::new(SpooledRows {
+            rows: writer.finish()?,
+            reader: SpoolReader::new(),
+            row: Row::new(),
+        }));
         Ok(())
     }
 
@@ -211,14 +464,10 @@ impl<'p> JoinCursor<'p> {
         let join = self.join;
         let lookup = join.lookup.as_ref().filter(|_| self.lookups < join.lookups);
         if self.right.is_none() && join.lateral.is_none() && lookup.is_none() {
-            let right = self.load(cx)?;
-            if matches!(join.kind, JoinKind::Right | JoinKind::Full) {
-                self.matched = vec![false; right.rows.len()];
-            }
-            self.right = Some(right);
+            self.load(cx)?;
             self.own = None;
         }
-        if !self.left.next_into(cx, &mut self.row)? {
+        if !self.next_left(cx)? {
             return Ok(false);
         }
         cx.tick()?;
@@ -228,7 +477,7 @@ impl<'p> JoinCursor<'p> {
         };
         if let Some(right) = &self.right {
             current.next = match &right.hashed {
-                None => (!right.rows.is_empty()).then_some(0),
+                None => (!right.is_empty()).then_some(0),
                 Some(hashed) => {
                     let values = join.hash.iter().map(|hash| &hash.0);
                     let hash = hash_of(values, &self.types, &self.row, &mut self.key, cx)?;
@@ -253,6 +502,10 @@ impl<'p> JoinCursor<'p> {
             let first = self.load_own(&join.right, cx);
             cx.outer.pop();
             current.next = first?;
+        }
+        if let Some(spilled) = &self.spilled {
+            let is_semi = matches!(join.kind, JoinKind::Semi | JoinKind::Anti);
+            current.matched = is_semi && spilled.had_match();
         }
         self.current = Some(current);
         Ok(true)
@@ -292,7 +545,7 @@ impl<'p> JoinCursor<'p> {
         let (Some(current), join) = (&mut self.current, self.join) else {
             return Ok(false);
         };
-        let Some(right) = self.right.as_ref().or(self.own.as_ref()) else {
+        let Some(right) = self.right.as_mut().or(self.own.as_mut()) else {
             return Ok(false);
         };
         let is_semi = matches!(join.kind, JoinKind::Semi | JoinKind::Anti);
@@ -323,7 +576,7 @@ impl<'p> JoinCursor<'p> {
                 }
                 begun = true;
                 out.truncate(join.left_width);
-                right.rows.append_to(place, out);
+                right.append_to(place, out)?;
                 let holds = match condition {
                     Some(condition) => condition.test(cx, out)?,
                     None => true,
@@ -346,23 +599,26 @@ impl<'p> JoinCursor<'p> {
     }
 
     /// The next right row that had no pair.
-    fn unmatched_right(&mut self, out: &mut Row) -> bool {
-        let Some(right) = &self.right else {
-            return false;
+    fn unmatched_right(&mut self, out: &mut Row) -> Result<bool> {
+        let Some(right) = &mut self.right else {
+            return Ok(false);
         };
-        while self.rest < right.rows.len() {
+        while self.rest < right.len() {
             let place = self.rest;
             self.rest += 1;
             if !self.matched[place] {
                 out.clear();
                 out.resize(self.join.left_width, Datum::Null);
-                right.rows.append_to(place, out);
-                return true;
+                right.append_to(place, out)?;
+                return Ok(true);
             }
         }
-        false
+        Ok(false)
     }
 }
+
+/// Puts the next row of an input into a row; false at its end.
+type NextRow<'n> = &'n mut dyn FnMut(&mut Row, &mut Exec<'_>) -> Result<bool>;
 
 /// The hash of the values of programs for a row, which are left in `key`; none if one is NULL.
 fn hash_of<'a>(
@@ -426,10 +682,11 @@ impl Cursor for JoinCursor<'_> {
                 }
                 let matched = found || self.current.is_some_and(|current| current.matched);
                 self.current = None;
-                let gives = match kind {
-                    JoinKind::Semi => matched,
-                    JoinKind::Anti | JoinKind::Left | JoinKind::Full => !matched,
-                    JoinKind::Inner | JoinKind::Right => false,
+                let gives = match (&mut self.spilled, kind) {
+                    (Some(spilled), _) => spilled.gives(matched),
+                    (None, JoinKind::Semi) => matched,
+                    (None, JoinKind::Anti | JoinKind::Left | JoinKind::Full) => !matched,
+                    (None, JoinKind::Inner | JoinKind::Right) => false,
                 };
                 if gives {
                     std::mem::swap(out, &mut self.row);
@@ -439,13 +696,15 @@ impl Cursor for JoinCursor<'_> {
                     return Ok(true);
                 }
             }
-            if !self.advance(cx)? {
-                break;
+            if self.advance(cx)? {
+                continue;
             }
-        }
-        match kind {
-            JoinKind::Right | JoinKind::Full => Ok(self.unmatched_right(out)),
-            _ => Ok(false),
+            if SpilledJoin::needs_right(kind) && self.unmatched_right(out)? {
+                return Ok(true);
+            }
+            if self.spilled.is_none() || !self.next_piece(cx)? {
+                return Ok(false);
+            }
         }
     }
 }

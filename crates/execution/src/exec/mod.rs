@@ -60,6 +60,7 @@ pub mod session_functions;
 pub mod shared;
 pub mod sizes;
 pub mod sort;
+mod spilled_join;
 mod staged;
 pub mod subquery;
 pub mod trigger;

@@ -49,6 +49,7 @@ mod sizes;
 mod slt;
 mod source;
 mod space;
+mod spill;
 mod stage;
 mod starting;
 mod statistics;

@@ -64,6 +64,19 @@ const TOO_MUCH: &[(&str, &str)] = &[
     ("a cursor", "begin; declare greedy cursor with hold for select a, repeat('x', 100) from generate_series(1, 1000000) a; commit"),
 ];
 
+/// Statements whose rows take more than there is, and go to scratch space beyond `work_mem`.
+const SPILLED: &[&str] = &[
+    "select a, repeat('x', 100) from generate_series(1, 700000) a order by -a offset 700000",
+    "select count(*) from (select a, repeat('x', 100) as t from generate_series(1, 500000) a) x full join generate_series(1, 500000) b on a = b",
+    "select count(*) from (select repeat('x', 100) || a, count(*) from generate_series(1, 400000) a group by 1) s",
+    "select count(*) from (select distinct repeat('x', 100) || a from generate_series(1, 400000) a) s",
+    "select count(*) from (select repeat('x', 100) || a from generate_series(1, 400000) a intersect select repeat('x', 100) || a from generate_series(1, 400000) a) s",
+    "select max(n) from (select count(*) over () n from (select a, repeat('x', 100) from generate_series(1, 500000) a) t) s",
+    "with s as materialized (select a, repeat('x', 100) from generate_series(1, 500000) a) select count(*) from s",
+    "with recursive r(i, t) as (select 1, repeat('x', 100) union all select i + 1, t from r where i < 500000) select count(*) from r",
+    "begin; declare kept_rows cursor with hold for select a, repeat('x', 100) from generate_series(1, 500000) a; commit; fetch last from kept_rows; close kept_rows",
+];
+
 /// Statements that need no more than there is.
 const ENOUGH: &[&str] = &[
     "select count(*) from (select a from generate_series(1, 50000) a order by -a) s",
@@ -105,7 +118,9 @@ impl Node {
     fn client(&self) -> Client {
         let mut client = connect(self.endpoint()).expect("a session");
         client
-            .batch_execute("set quorate.query_mem = '2GB'; set statement_timeout = '100s'")
+            .batch_execute(
+                "set quorate.query_mem = '2GB'; set work_mem = '2GB'; set statement_timeout = '100s'",
+            )
             .expect("settings");
         client
     }
@@ -160,6 +175,18 @@ fn whatever_keeps_too_much_is_refused_and_the_node_lives() {
             .expect("the session goes on");
     }
     for statement in ENOUGH {
+        let outcome = state(client.batch_execute(statement));
+        assert_eq!(outcome, None, "{statement}");
+    }
+    node.check();
+}
+
+#[test]
+fn what_goes_to_scratch_space_needs_little_memory() {
+    let node = Node::start();
+    let mut client = node.client();
+    client.batch_execute("reset work_mem").expect("a setting");
+    for statement in SPILLED {
         let outcome = state(client.batch_execute(statement));
         assert_eq!(outcome, None, "{statement}");
     }
