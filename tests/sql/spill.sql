@@ -3,20 +3,20 @@
 set work_mem = '64kB';
 create table spill_t (id int primary key, k int, grp int, s text, n numeric(12, 2));
 insert into spill_t
-  select i, (i * 7919) % 30011, i % 1000, 'row ' || (i * 31 % 20011), i / 7.0
-  from generate_series(1, 20000) i;
+  select i, (i * 7919) % 13007, i % 1000, 'row ' || (i * 31 % 8009), i / 7.0
+  from generate_series(1, 9000) i;
 create table spill_u (k int, v text);
-insert into spill_u select (i * 3) % 40009, 'value ' || i from generate_series(1, 15000) i;
+insert into spill_u select (i * 3) % 20011, 'value ' || i from generate_series(1, 7000) i;
 insert into spill_u select null, 'null ' || i from generate_series(1, 20) i;
 
 -- Sorts: a run is as large as memory, and rows that are equal keep their order.
 select count(*), sum(a.r * (id % 97)) from (select id, row_number() over () r from (select * from spill_t order by k, id) x) a;
 select id, k, s from spill_t order by k desc, id limit 3;
-select id, k, s from spill_t order by s, id offset 19997;
-select id, n from spill_t order by n desc nulls last, id offset 9999 limit 2;
+select id, k, s from spill_t order by s, id offset 8997;
+select id, n from spill_t order by n desc nulls last, id offset 4999 limit 2;
 select md5(string_agg(id::text, ',')) from (select id from spill_t order by s desc, k nulls first) x;
 select v, k from spill_u order by k nulls first, v limit 3;
-select v, k from spill_u order by k, v offset 15017;
+select v, k from spill_u order by k, v offset 7017;
 select count(*) from (select * from (select repeat('x', 3000) || i as long, i from generate_series(1, 500) i) x order by long) y;
 select length(long), i from (select repeat('y', 200000) as long, i from generate_series(1, 6) i) x order by long, i desc;
 -- Values of all kinds come back as they were.
@@ -25,7 +25,7 @@ select md5(string_agg(x::text, ';')) from (
     ('{"a": ' || i || '}')::jsonb as j, int4range(i, i + 3) as g, (i || ' days')::interval as d, date '2020-01-01' + i as day,
     decode(to_hex(i + 4096), 'hex') as b, '10.0.0.1/8'::inet + i as net, (i % 2 = 0) as flag, i::float8 / 7 as f, i::bit(12) as bits,
     'a b'::char(5) as c
-  from generate_series(1, 3000) i order by i % 7, i desc) x;
+  from generate_series(1, 1500) i order by i % 7, i desc) x;
 -- A whole row of a table keeps the names of its fields.
 select to_json(x) from (select t from spill_t t order by k desc, id limit 1) x;
 
@@ -50,8 +50,8 @@ select count(*), sum(k) from (select k from spill_t union select k from spill_u)
 select count(*), sum(k) from (select k from spill_t intersect select k from spill_u) x;
 select count(*), sum(k) from (select k from spill_t except select k from spill_u) x;
 select count(*), sum(k) from (select k from spill_u except select k from spill_t) x;
-select count(*), sum(k) from (select k % 9000 as k from spill_t intersect all select k % 9000 from spill_u) x;
-select count(*), sum(k) from (select k % 9000 as k from spill_t except all select k % 9000 from spill_u) x;
+select count(*), sum(k) from (select k % 6000 as k from spill_t intersect all select k % 6000 from spill_u) x;
+select count(*), sum(k) from (select k % 6000 as k from spill_t except all select k % 6000 from spill_u) x;
 select count(*), sum(k) from (select k from spill_t union all select k from spill_u) x;
 
 -- Joins, of every kind.
@@ -70,14 +70,14 @@ select count(*), sum(a.id), sum(b.id) from spill_t a join spill_t b on a.s = b.s
 -- One key has everything.
 select count(*), sum(b.id) from (select id from spill_t where id <= 8) a join (select 1 as one, id from spill_t) b on b.one = a.id / a.id;
 create table spill_one (k int, id int);
-insert into spill_one select 7, i from generate_series(1, 6000) i;
+insert into spill_one select 7, i from generate_series(1, 4000) i;
 insert into spill_one select i, i from generate_series(8, 20) i;
 select count(*), sum(a.id % 10) from spill_one a join (select * from spill_one where id <= 40 or k <> 7) b on a.k = b.k;
 select count(*), count(a.id), count(b.id) from (select * from spill_one where id <= 30) a full join spill_one b on a.k = b.k and b.id % 2 = a.id % 2;
-select count(*), count(a.id), count(b.id) from (select * from spill_one where id <= 30) a left join spill_one b on a.k = b.k and b.id > 5990;
-select count(*), count(a.id), count(b.id) from (select * from spill_one where id <= 30) a right join spill_one b on a.k = b.k and b.id > 5990;
-select count(*) from spill_one a where exists (select from spill_one b where a.k = b.k and b.id = a.id + 5000);
-select count(*) from spill_one a where not exists (select from spill_one b where a.k = b.k and b.id = a.id + 5000);
+select count(*), count(a.id), count(b.id) from (select * from spill_one where id <= 30) a left join spill_one b on a.k = b.k and b.id > 3990;
+select count(*), count(a.id), count(b.id) from (select * from spill_one where id <= 30) a right join spill_one b on a.k = b.k and b.id > 3990;
+select count(*) from spill_one a where exists (select from spill_one b where a.k = b.k and b.id = a.id + 3000);
+select count(*) from spill_one a where not exists (select from spill_one b where a.k = b.k and b.id = a.id + 3000);
 -- Without anything that can be hashed.
 select count(*), sum(a.id) from (select * from spill_t where id <= 20) a join spill_u u on u.k < a.id;
 select count(*), sum(a.id), count(u.v) from (select * from spill_t where id <= 20) a left join spill_u u on u.k < a.id - 5;
@@ -97,14 +97,14 @@ select max(c), min(c), count(*) from (select cume_dist() over (order by id) c fr
 
 -- WITH.
 with w as materialized (select * from spill_t) select count(*), sum(a.id) from w a join w b on a.id = b.id + 1;
-with recursive r(i, t) as (select 1, 'some text' union all select i + 1, t || '' from r where i < 20000) select count(*), sum(i), max(length(t)) from r;
+with recursive r(i, t) as (select 1, 'some text' union all select i + 1, t || '' from r where i < 8000) select count(*), sum(i), max(length(t)) from r;
 with recursive r(i) as (select i from generate_series(1, 3000) i union select i + 3000 from r where i < 9000) select count(*), sum(i) from r;
 with recursive r(i, j) as (select i, 1 from generate_series(1, 5000) i union all select i, j + 1 from r where j < 4) select count(*), sum(i), sum(j) from r;
 
 -- Cursors go back to what they have kept, and outlive their transaction.
 begin;
 declare spill_c scroll cursor for select id, k from spill_t order by k, id;
-move forward 19998 in spill_c;
+move forward 8998 in spill_c;
 fetch 2 from spill_c;
 fetch backward 3 from spill_c;
 fetch absolute 7 from spill_c;
@@ -112,7 +112,7 @@ move backward all in spill_c;
 fetch 2 from spill_c;
 declare spill_h cursor with hold for select id, s from spill_t order by s, id;
 commit;
-fetch absolute 15000 from spill_h;
+fetch absolute 7000 from spill_h;
 fetch 2 from spill_h;
 fetch absolute 3 from spill_h;
 fetch last from spill_h;
@@ -130,14 +130,14 @@ select count(*), sum(n) from spill_w;
 
 -- temp_file_limit, and what follows an error.
 show temp_file_limit;
-set temp_file_limit = '100kB';
+set temp_file_limit = '40kB';
 select count(*) from (select * from spill_t order by s offset 1) x;
 select count(*) from (select k, count(*) from spill_t group by k) x;
 reset temp_file_limit;
 select count(*) from (select * from spill_t order by s offset 1) x;
-select max(q) from (select id / (id - 15000) as q, s from spill_t order by s, id offset 1) x;
+select max(q) from (select id / (id - 7000) as q, s from spill_t order by s, id offset 1) x;
 begin;
-declare spill_e cursor for select s, id / (10000 - id) as q from spill_t order by q;
+declare spill_e cursor for select s, id / (5000 - id) as q from spill_t order by q;
 fetch 1 from spill_e;
 rollback;
 create role spill_role;
