@@ -291,6 +291,11 @@ impl SpoolWriter {
     /// What writing raises ([`TempSpace::write`]); 53400 beyond `temp_file_limit`; as
     /// [`Reservation::grow`].
     pub fn push(&mut self, row: &[Datum]) -> Result<()> {
+        if self.buffer.capacity() == 0 {
+            // With room for the row that passes the end: growing by and by would leave holes.
+            let block = self.spill.block_bytes();
+            self.buffer.reserve_exact(block + block / 4);
+        }
         let before = self.buffer.len();
         packed::put_row(row, &mut self.buffer)?;
         coro::work(self.buffer.len() - before)?;
@@ -313,7 +318,8 @@ impl SpoolWriter {
         let (block, mut bytes) = self.spill.write(std::mem::take(&mut self.buffer))?;
         bytes.clear();
         // One long row should not keep its memory.
-        bytes.shrink_to(2 * self.spill.block_bytes());
+        let most = self.spill.block_bytes();
+        bytes.shrink_to(most + most / 4);
         self.buffer = bytes;
         let first = std::mem::replace(&mut self.written, self.spooled.rows);
         self.spooled.blocks.push(RowBlock { block, first });

@@ -188,6 +188,8 @@ fn what_goes_to_scratch_space_needs_little_memory() {
     client.batch_execute("reset work_mem").expect("a setting");
     for statement in SPILLED {
         let outcome = state(client.batch_execute(statement));
+        let peak = node.memory("VmHWM:").saturating_sub(node.base) >> 20;
+        eprintln!("{peak:>5} MB {statement}");
         assert_eq!(outcome, None, "{statement}");
     }
     node.check();

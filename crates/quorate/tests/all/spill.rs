@@ -29,10 +29,10 @@ const STATEMENTS: [(&str, &str); 4] = [
     ),
 ];
 
-/// What psql says of a statement that fails.
-fn failing(endpoint: &Endpoint, sql: &str) -> String {
+/// What psql says of a statement that fails under a setting.
+fn failing(endpoint: &Endpoint, setting: &str, sql: &str) -> String {
     let mut command: Command = endpoint.client("psql");
-    command.args(["-X", "-q", "-c", sql]).arg("postgres");
+    command.args(["-X", "-q", "-c", setting, "-c", sql, "postgres"]);
     let output = command.output().expect("psql");
     assert!(!output.status.success(), "{sql}");
     String::from_utf8_lossy(&output.stderr).into_owned()
@@ -58,20 +58,20 @@ fn nothing_is_left_in_scratch_space() {
     for (sql, rows) in STATEMENTS {
         assert_eq!(psql(node, sql), rows, "{sql}");
         is_empty(sql);
-        let limited = format!("set temp_file_limit = '1MB'; {sql}");
-        let said = failing(node, &limited);
+        let limited = "set temp_file_limit = '1MB'";
+        let said = failing(node, limited, sql);
         assert!(
             said.contains("temporary file size exceeds temp_file_limit (1024kB)"),
             "{said}"
         );
-        is_empty(&limited);
-        let cancelled = format!("set statement_timeout = '60ms'; {sql}");
-        let said = failing(node, &cancelled);
+        is_empty(limited);
+        let cancelled = "set statement_timeout = '60ms'";
+        let said = failing(node, cancelled, sql);
         assert!(
             said.contains("canceling statement due to statement timeout"),
             "{said}"
         );
-        is_empty(&cancelled);
+        is_empty(cancelled);
     }
     // What the session keeps is there until it ends.
     let kept = "begin; declare c cursor with hold for select * from spilled order by s; commit; \
@@ -79,6 +79,6 @@ fn nothing_is_left_in_scratch_space() {
     assert!(psql(node, kept).contains('|'));
     is_empty(kept);
     let error = "select 1 / (i - 199999) from (select i from spilled order by s) x";
-    assert!(failing(node, error).contains("division by zero"));
+    assert!(failing(node, "set work_mem = '64kB'", error).contains("division by zero"));
     is_empty(error);
 }
