@@ -8,6 +8,7 @@ mod domain;
 mod entries;
 pub mod foreign;
 mod inverted;
+pub mod keyed;
 mod literal;
 mod members;
 pub mod partition;
@@ -204,6 +205,8 @@ pub struct SubQuery {
     pub correlated: bool,
     /// Its number within the statement.
     pub number: usize,
+    /// Its rows for all rows around it, if they can be had without looking at one.
+    pub keyed: Option<keyed::Keyed>,
 }
 
 /// Where rows of a table are looked for.

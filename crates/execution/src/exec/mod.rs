@@ -42,6 +42,7 @@ mod inverted;
 pub mod join;
 pub mod long;
 pub mod measure;
+mod members;
 mod merge;
 pub mod new_row;
 mod outcomes;
@@ -136,7 +137,8 @@ pub struct Exec<'a> {
     /// The subqueries that look at rows of enclosing queries, by their numbers, and how many
     /// enclosing rows there were where they are defined.
     levels: Vec<(std::ops::Range<usize>, usize)>,
-    members: HashMap<usize, Rc<subquery::Members>>,
+    members: HashMap<usize, Rc<members::Members>>,
+    by_key: HashMap<usize, subquery::ByKey>,
     memos: HashMap<usize, subquery::Memo>,
     /// The long values on the stack that functions have made.
     large: Reservation,
@@ -261,6 +263,7 @@ impl<'a> Exec<'a> {
             working: HashMap::default(),
             levels: Vec::new(),
             members: HashMap::default(),
+            by_key: HashMap::default(),
             memos: HashMap::default(),
             large: Reservation::of("A value"),
             pending: 0,
@@ -316,6 +319,7 @@ impl<'a> Exec<'a> {
         self.values.retain(|number, _| !numbers.contains(number));
         self.shared.retain(|number, _| !numbers.contains(number));
         self.members.retain(|number, _| !numbers.contains(number));
+        self.by_key.retain(|number, _| !numbers.contains(number));
         self.memos.retain(|number, _| !numbers.contains(number));
     }
 

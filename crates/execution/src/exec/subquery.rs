@@ -3,16 +3,17 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use base::{coro, Error, Result, SqlState};
+use base::{coro, Error, ErrorClass, Result, SqlState};
 
 use super::cursor::{open, Cursor};
+use super::members::Members;
 use super::program::Evaluate;
-use super::{collect_in_memory, Exec};
-use crate::kept::{apart, row_bytes, HashedPlaces, RowStore, HASHED_BYTES};
+use super::Exec;
+use crate::kept::{apart, row_bytes, HashedPlaces, HASHED_BYTES};
 use base::memory::Reservation;
 use functions::Call;
+use planner::plan::keyed::Keyed;
 use planner::plan::{Func, Row, SubKind, SubQuery};
-use types::hash_row;
 use types::{self, growth, Array, Datum, Record, TypeId};
 
 /// The value of a subquery for a row, of which it sees the values at these places. One that does
@@ -36,7 +37,15 @@ pub fn eval(
     }
     if let (false, Some(test)) = (query.correlated, &test) {
         let members = members(cx, query)?;
-        return is_member(cx, query, test, &members);
+        return is_member(cx, query, test, &members, &[]);
+    }
+    let mut is_missing = false;
+    if let (Some(keyed), Some(ByKey::Known(..))) = (&query.keyed, cx.by_key.get(&query.number)) {
+        match by_key(cx, query, keyed, test.as_ref(), &row_of(places, &seen))? {
+            Answer::Value(value) => return Ok(value),
+            Answer::Missing => is_missing = true,
+            Answer::Nobody => {}
+        }
     }
     // Whatever is further out stays the same only where there is nothing.
     let remembers = test.is_none() && query.correlated && cx.outer.is_empty();
@@ -46,17 +55,25 @@ pub fn eval(
             return Ok(value);
         }
     }
-    let kept = remembers.then(|| seen.clone());
-    let width = places.iter().max().map_or(0, |last| last + 1);
-    let mut row = vec![Datum::Null; width];
-    for (place, value) in places.iter().zip(seen) {
-        row[*place] = value;
+    let row = row_of(places, &seen);
+    if let Some(keyed) = &query.keyed {
+        if is_due(cx, query, keyed)? {
+            match by_key(cx, query, keyed, test.as_ref(), &row)? {
+                Answer::Value(value) => return Ok(value),
+                Answer::Missing => is_missing = true,
+                Answer::Nobody => {}
+            }
+        }
     }
+    let kept = remembers.then_some(seen);
     cx.outer.push(row);
     let mut cursor = open(&query.plan, cx.measures.as_ref());
     let outcome = run(cx, query, test, cursor.as_mut());
     cx.outer.pop();
     let value = outcome?;
+    if let (true, Some(ByKey::Known(_, empty))) = (is_missing, cx.by_key.get_mut(&query.number)) {
+        *empty = Some(value.clone());
+    }
     if once {
         cx.values.insert(query.number, value.clone());
     }
@@ -142,14 +159,103 @@ impl Memo {
     }
 }
 
-/// The rows of a subquery that is the same for every row, for `IN` and its kin.
-pub struct Members {
-    rows: RowStore,
-    /// The types of the values, where the comparison is plain equality of values of one type.
-    types: Option<Vec<TypeId>>,
-    /// By the hash of its values; only where there are types, and of rows without NULLs.
-    by_hash: HashedPlaces,
-    has_null: bool,
+/// The row around a subquery as it sees it: values at these places.
+fn row_of(places: &[usize], seen: &[Datum]) -> Row {
+    let width = places.iter().max().map_or(0, |last| last + 1);
+    let mut row = vec![Datum::Null; width];
+    for (place, value) in places.iter().zip(seen) {
+        row[*place] = value.clone();
+    }
+    row
+}
+
+/// The rows of a subquery for all rows around it.
+pub(super) enum ByKey {
+    /// Not yet: for so many rows it was computed.
+    After(usize),
+    /// Here they are, and what the subquery gives where there is none, once that is known.
+    Known(Rc<Members>, Option<Datum>),
+    /// They cannot be had.
+    Refused,
+}
+
+/// What they say of a row.
+enum Answer {
+    Value(Datum),
+    /// There is none to aggregate, and it is not known what that gives.
+    Missing,
+    /// Nothing: the subquery is to be computed.
+    Nobody,
+}
+
+/// Whether an error is about values or memory, so that without these rows there may be none.
+fn is_of_rows(error: &Error) -> bool {
+    let state = error.state();
+    error.class() == ErrorClass::User && matches!(&state.as_str()[..2], "21" | "22" | "53" | "54")
+}
+
+/// Whether a subquery's rows are there for all rows around it, as it has been computed for so many that
+/// they are worth it.
+fn is_due(cx: &mut Exec<'_>, query: &SubQuery, keyed: &Keyed) -> Result<bool> {
+    match cx.by_key.entry(query.number).or_insert(ByKey::After(0)) {
+        ByKey::After(runs) if *runs < keyed.after => {
+            *runs += 1;
+            return Ok(false);
+        }
+        ByKey::After(_) => {}
+        ByKey::Known(..) | ByKey::Refused => return Ok(false),
+    }
+    let keys = keyed.keys.iter().map(|key| key.1).collect();
+    let (depth, cases) = (cx.outer.len(), cx.cases.len());
+    cx.outer.push(Row::new());
+    let rows = Members::of(&keyed.plan, hashed_types(query), (keyed.width, keys), cx);
+    cx.outer.truncate(depth);
+    cx.cases.truncate(cases);
+    let (now, is_there) = match rows {
+        Ok(rows) => (ByKey::Known(Rc::new(rows), None), true),
+        Err(error) if is_of_rows(&error) => (ByKey::Refused, false),
+        Err(error) => return Err(error),
+    };
+    cx.by_key.insert(query.number, now);
+    Ok(is_there)
+}
+
+/// The value of a subquery for a row around it, by its key.
+fn by_key(
+    cx: &mut Exec<'_>,
+    query: &SubQuery,
+    keyed: &Keyed,
+    test: Option<&Datum>,
+    row: &[Datum],
+) -> Result<Answer> {
+    let Some(ByKey::Known(members, empty)) = cx.by_key.get(&query.number) else {
+        return Ok(Answer::Nobody);
+    };
+    let (members, empty) = (members.clone(), empty.clone());
+    let mut key = Row::with_capacity(keyed.keys.len());
+    for (program, _) in &keyed.keys {
+        match program.eval(cx, row) {
+            Ok(value) => key.push(value),
+            // Where there is no row to compare it with, nobody computes it.
+            Err(error) if is_of_rows(&error) => return Ok(Answer::Nobody),
+            Err(error) => return Err(error),
+        }
+    }
+    if keyed.is_never_empty && members.rows_of(&key).next().is_none() {
+        return Ok(match (&query.kind, empty) {
+            (SubKind::Scalar, Some(value)) => Answer::Value(value),
+            (SubKind::Scalar, None) => Answer::Missing,
+            _ => Answer::Nobody,
+        });
+    }
+    let value = match test {
+        Some(test) => is_member(cx, query, test, &members, &key),
+        None => {
+            let mut rows = Given(members.rows_of(&key));
+            run(cx, query, None, &mut rows)
+        }
+    };
+    value.map(Answer::Value)
 }
 
 /// The types of the values that are compared, if each pair is of one type and compared by plain
@@ -160,15 +266,17 @@ fn hashed_types(query: &SubQuery) -> Option<Vec<TypeId>> {
         _ => None,
     };
     match &query.kind {
-        SubKind::Any(function, false) if is_equality(function) => Some(vec![one(&query.types)?]),
+        SubKind::Any(function, all) if is_named(function, if *all { "<>" } else { "=" }) => {
+            Some(vec![one(&query.types)?])
+        }
         SubKind::AnyRow(columns) => columns.iter().map(|column| one(&column.1)).collect(),
         _ => None,
     }
 }
 
-fn is_equality(function: &Func) -> bool {
-    let equalities = functions::operators_named("=");
-    equalities
+fn is_named(function: &Func, operator: &str) -> bool {
+    let named = functions::operators_named(operator);
+    named
         .iter()
         .any(|operator| std::ptr::eq(operator.function, function.0))
 }
@@ -177,67 +285,47 @@ fn members(cx: &mut Exec<'_>, query: &SubQuery) -> Result<Rc<Members>> {
     if let Some(known) = cx.members.get(&query.number) {
         return Ok(known.clone());
     }
-    cx.outer.push(Row::new());
-    let rows = collect_in_memory(&query.plan, "A subquery", cx);
-    cx.outer.pop();
-    let mut rows = rows?;
-    let mut by_hash = HashedPlaces::default();
-    let mut has_null = false;
     let types = hashed_types(query);
-    if let Some(types) = &types {
-        rows.grow(rows.len() * HASHED_BYTES)?;
-        for (place, row) in rows.iter().enumerate() {
-            if row.iter().any(Datum::is_null) {
-                has_null = true;
-                continue;
-            }
-            let hash = hash_row(types, row);
-            by_hash.add(hash, place);
-        }
-    }
-    let members = Rc::new(Members {
-        rows,
-        types,
-        by_hash,
-        has_null,
-    });
+    let width = match &query.kind {
+        SubKind::AnyRow(columns) => columns.len(),
+        _ => 1,
+    };
+    cx.outer.push(Row::new());
+    let members = Members::of(&query.plan, types, (width, Vec::new()), cx);
+    cx.outer.pop();
+    let members = Rc::new(members?);
     cx.members.insert(query.number, members.clone());
     Ok(members)
 }
 
-/// Whether the value compares so with any member, or with all of them.
+/// Whether the value compares so with any member of a key, or with all of them.
 fn is_member(
     cx: &mut Exec<'_>,
     query: &SubQuery,
     test: &Datum,
     members: &Members,
+    key: &[Datum],
 ) -> Result<Datum> {
-    let values = match test {
-        Datum::Record(record) => &record.values[..],
-        value => std::slice::from_ref(value),
+    let values = match (&query.kind, test) {
+        (SubKind::AnyRow(_), Datum::Record(record)) => &record.values[..],
+        (_, value) => std::slice::from_ref(value),
     };
-    let whole = !values.iter().any(Datum::is_null);
-    if let Some(types) = members.types.as_ref().filter(|_| whole) {
-        let mut found = members.by_hash.first(hash_row(types, values));
-        while let Some(place) = found {
-            let mut pairs = types.iter().zip(values.iter().zip(&members.rows[place]));
-            if pairs.all(|(ty, (a, b))| types::equal(*ty, a, b)) {
-                return Ok(Datum::Bool(true));
-            }
-            found = members.by_hash.next(place);
-        }
-        if !members.has_null {
-            return Ok(Datum::Bool(false));
-        }
+    if let Some(found) = members.has(values, key) {
+        // What differs from all of them is none of them.
+        let negated = matches!(query.kind, SubKind::Any(_, true));
+        return Ok(match found {
+            Datum::Bool(found) => Datum::Bool(found != negated),
+            unknown => unknown,
+        });
     }
-    let mut rows = Given(members.rows.iter());
+    let mut rows = Given(members.rows_of(key));
     run(cx, query, Some(test.clone()), &mut rows)
 }
 
 /// Rows that are already there.
-struct Given<'r>(std::slice::Iter<'r, Row>);
+struct Given<I>(I);
 
-impl Cursor for Given<'_> {
+impl<'r, I: Iterator<Item = &'r Row>> Cursor for Given<I> {
     fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
         cx.tick()?;
         Ok(self.0.next().cloned())

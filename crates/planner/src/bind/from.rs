@@ -99,10 +99,10 @@ impl Binder<'_> {
         with_keys: bool,
         next: &mut usize,
     ) -> Result<Source> {
-        if let Some((plan, columns)) = self.query_of_with(range)? {
+        if let Some((body, columns)) = self.query_of_with(range)? {
             let columns = columns.iter().map(query_column).collect();
             let alias = range.alias.as_ref();
-            return self.other(plan, columns, &range.relname, alias, scope, next);
+            return self.query_item(body, columns, &range.relname, alias, scope, next);
         }
         let alias = range.alias.as_ref();
         let variables = self.cx.variables.filter(|_| range.schemaname.is_empty());

@@ -115,7 +115,11 @@ fn nothing() -> Rc<Plan> {
 
 impl Binder<'_> {
     pub(super) fn merge_statement(&mut self, merge: &MergeStmt) -> Result<Written> {
-        let before = self.with_clause(merge.with_clause.as_ref(), None)?;
+        let before = self.with_clause(
+            merge.with_clause.as_ref(),
+            || merge.source_relation.iter().map(|node| &**node).collect(),
+            None,
+        )?;
         let whens = clauses(merge)?;
         let range = merge.relation.as_ref();
         let range = range.ok_or_else(|| Error::internal("MERGE without its table"))?;

@@ -52,10 +52,14 @@ mod given;
 pub mod group;
 mod grouping_sets;
 mod indirection;
+mod inline;
 mod json;
+mod keyed;
+mod keys;
 mod level;
 pub mod literals;
 mod merge;
+mod naming;
 mod ordered_set;
 mod outputs;
 mod partition;
@@ -262,6 +266,12 @@ pub struct Binder<'a> {
     calling: bool,
     /// Whether the query that is bound next is that of EXISTS, whose targets nobody computes.
     exists: bool,
+    /// Whether the query that is bound next is to have the keys by which it is correlated as columns,
+    /// and whether one around what is at work has.
+    keying: bool,
+    within_keys: bool,
+    /// The keys that it was found to have.
+    keys: Option<keys::Keys>,
 }
 
 impl<'a> Binder<'a> {
@@ -303,6 +313,9 @@ impl<'a> Binder<'a> {
             locked: Vec::new(),
             calling: false,
             exists: false,
+            keying: false,
+            within_keys: false,
+            keys: None,
             locks_rows: None,
             statistics: None,
             methods: Methods::default(),

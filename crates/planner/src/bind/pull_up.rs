@@ -95,7 +95,8 @@ impl Binder<'_> {
         let place = Place::plain("WHERE");
         let (query, outer, test) = self.bind_sublink(link, scope, place)?;
         if !to_be_joined(link, &query, &outer, test.as_ref()) {
-            let mut condition = self.sublink_of(link, query, outer, test)?;
+            let condition = self.sublink_of(link, query, outer, test)?;
+            let mut condition = self.with_keys(link, scope, place, condition);
             if negated {
                 condition = truth(ExprKind::Not(Box::new(condition)), link.location);
             }
@@ -171,7 +172,7 @@ fn can_move(expr: &Expr) -> bool {
 }
 
 /// Whether nothing in it looks at rows of enclosing queries.
-fn can_move_source(source: &Source) -> bool {
+pub(super) fn can_move_source(source: &Source) -> bool {
     match &source.kind {
         SourceKind::Scan { .. } => true,
         SourceKind::Other { escapes, .. } => !escapes,

@@ -209,6 +209,15 @@ impl<'s> Scope<'s> {
         seen
     }
 
+    /// How many columns inner queries have looked at, and to forget those that came after so many.
+    pub(super) fn seen_count(&self) -> usize {
+        self.seen_from_inside.borrow().len()
+    }
+
+    pub(super) fn forget_seen(&self, after: usize) {
+        self.seen_from_inside.borrow_mut().truncate(after);
+    }
+
     /// The first column that inner queries look at.
     pub(super) fn first_seen(&self) -> usize {
         let seen = self.seen_from_inside.borrow();

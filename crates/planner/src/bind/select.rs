@@ -13,6 +13,8 @@ use super::column_name::column_name;
 use super::expr::Place;
 use super::extreme;
 use super::group::{settle_places, Grouping};
+use super::keys::{Keys, Parts};
+use super::naming::parts_of;
 use super::outputs::{Order, Outputs};
 use super::scope::Scope;
 use super::window_plan::windows;
@@ -108,15 +110,18 @@ impl Binder<'_> {
             ));
         }
         let exists = std::mem::take(&mut self.exists);
+        let keying = std::mem::take(&mut self.keying);
         self.query_depth += 1;
         let bound = self.deeper(|binder| {
             let begun = binder.subqueries;
-            let before = binder.with_clause(select.with_clause.as_ref(), parent)?;
+            let before =
+                binder.with_clause(select.with_clause.as_ref(), || parts_of(select), parent)?;
             let anew = std::mem::take(&mut binder.with_escapes);
             let query = match SetOp::try_from(select.op) {
                 Ok(SetOp::SetopNone) | Ok(SetOp::Undefined) | Err(_) => {
                     if select.values_lists.is_empty() {
                         binder.exists = exists;
+                        binder.keying = keying;
                         binder.simple_select(select, parent)
                     } else {
                         binder.values(select, parent)
@@ -167,6 +172,7 @@ impl Binder<'_> {
 
     fn simple_select(&mut self, select: &SelectStmt, parent: Option<&Scope<'_>>) -> Result<Query> {
         let exists = std::mem::take(&mut self.exists);
+        let keying = std::mem::take(&mut self.keying);
         if select.into_clause.is_some() {
             return Err(Error::unsupported("SELECT INTO"));
         }
@@ -178,7 +184,7 @@ impl Binder<'_> {
         self.locked = locked;
         let source = source?;
         scope.beyond.set(next);
-        let (source, conditions) = match (source, locking) {
+        let (source, mut conditions) = match (source, locking) {
             // What is locked is tested again, so that its conditions stay whole.
             (Some(source), false) => self.where_joined(&select.where_clause, &scope, source)?,
             (source, _) => {
@@ -186,6 +192,7 @@ impl Binder<'_> {
                 (source, conjuncts(condition))
             }
         };
+        let keys = keying.then(|| Keys::of(&mut conditions));
         self.window_clause(&select.window_clause, &mut scope)?;
         let required = self.requires.len();
         let mut targets = self.targets(&select.target_list, &scope)?;
@@ -195,7 +202,7 @@ impl Binder<'_> {
         let mut columns: Vec<_> = targets.iter().map(|target| target.1.clone()).collect();
         let mut exprs: Vec<_> = targets.into_iter().map(|target| target.0).collect();
         let order = self.order_by(&select.sort_clause, &scope, &mut exprs, &columns)?;
-        let grouping = self.grouping(select, &scope, &mut exprs, &columns)?;
+        let mut grouping = self.grouping(select, &scope, &mut exprs, &columns)?;
         let having = match &select.having_clause {
             None => None,
             Some(node) => {
@@ -221,6 +228,17 @@ impl Binder<'_> {
             order,
             distinct_on,
         };
+        if let Some(keys) = keys {
+            let parts = Parts {
+                source: source.as_ref(),
+                conditions: &conditions,
+                having: having.as_ref(),
+                grouping: &mut grouping,
+                outputs: &mut outputs,
+                columns: &mut columns,
+            };
+            self.add_keys(keys, parts);
+        }
         let mut rechecks = Vec::new();
         for item in scope.tables.iter().filter(|_| locking) {
             let own = source

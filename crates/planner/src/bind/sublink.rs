@@ -32,7 +32,8 @@ impl Binder<'_> {
         place: Place,
     ) -> Result<Expr> {
         let (query, outer, test) = self.bind_sublink(link, scope, place)?;
-        self.sublink_of(link, query, outer, test)
+        let expr = self.sublink_of(link, query, outer, test)?;
+        Ok(self.with_keys(link, scope, place, expr))
     }
 
     /// Binds a subquery that stands in an expression, and what it is compared with, if anything.
@@ -151,6 +152,7 @@ impl Binder<'_> {
             types,
             correlated: outer.correlated,
             number: self.subqueries,
+            keyed: None,
         };
         Expr::new(
             ExprKind::Sub(Rc::new(query), test.map(Box::new), outer.seen),

@@ -12,15 +12,18 @@
 //! # What it leaves out
 //! SEARCH and CYCLE; queries that refer to one another, or to later ones.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{
-    CommonTableExpr, RangeVar, SelectStmt, SetOperation as SetOp, WithClause,
+    CommonTableExpr, Node, RangeVar, SelectStmt, SetOperation as SetOp, WithClause,
 };
 
+use super::inline::{is_inline, Inline};
+use super::naming::{names_in, parts_of};
 use super::scope::Scope;
+use super::select::Body;
 use super::{boxed, inner, strings, Binder, OutputColumn};
 use crate::plan::{Plan, Recursive};
 use syntax::parser::NodeEnum;
@@ -42,6 +45,8 @@ pub struct Cte {
 enum CteRows {
     /// Those of a plan that runs once, under a number.
     Plan(usize, Rc<Plan>),
+    /// Those of a query that is read where it is named.
+    Inline(Rc<Inline>),
     /// Those that the last step of the recursion at work gave; how often they are named, and how
     /// deep in subqueries they may be.
     Working(usize, Rc<Cell<usize>>, usize),
@@ -50,10 +55,12 @@ enum CteRows {
 }
 
 impl Binder<'_> {
-    /// Binds WITH; its queries are known until [`Binder::forget_ctes`].
-    pub(super) fn with_clause(
+    /// Binds WITH of a statement with these parts; its queries are known until
+    /// [`Binder::forget_ctes`].
+    pub(super) fn with_clause<'n>(
         &mut self,
         with: Option<&WithClause>,
+        parts: impl FnOnce() -> Vec<&'n Node>,
         parent: Option<&Scope<'_>>,
     ) -> Result<usize> {
         let before = self.ctes.len();
@@ -61,6 +68,7 @@ impl Binder<'_> {
             return Ok(before);
         };
         let mut escapes = false;
+        let names = names_in(&parts());
         for (place, item) in with.ctes.iter().enumerate() {
             let NodeEnum::CommonTableExpr(cte) = inner(item)? else {
                 continue;
@@ -83,9 +91,9 @@ impl Binder<'_> {
             }
             let (bound, bound_escapes) = match boxed(&cte.ctequery)? {
                 NodeEnum::SelectStmt(select) if with.recursive => {
-                    self.perhaps_recursive(cte, select, parent)?
+                    self.perhaps_recursive(cte, select, &names, parent)?
                 }
-                NodeEnum::SelectStmt(select) => self.plain_cte(cte, select, parent)?,
+                NodeEnum::SelectStmt(select) => self.plain_cte(cte, select, &names, parent)?,
                 statement => (self.writing_cte(cte, statement, parent)?, false),
             };
             escapes |= bound_escapes;
@@ -109,17 +117,44 @@ impl Binder<'_> {
         &mut self,
         cte: &CommonTableExpr,
         select: &SelectStmt,
+        names: &[String],
         parent: Option<&Scope<'_>>,
     ) -> Result<(Cte, bool)> {
         let query = self.select(select, parent)?;
-        let plan = self.plan_of(query.body)?;
+        let columns = Some(self.with_names(cte, query.columns.clone())?);
+        let escapes = query.escapes;
+        let is_step = |cte: &Cte| matches!(cte.rows, CteRows::Working(..));
+        let inline = is_inline(cte, &query, names) && !self.ctes.iter().any(is_step);
+        let rows = match inline {
+            true => CteRows::Inline(Rc::new(Inline {
+                select: select.clone(),
+                bound: RefCell::new(Some(query)),
+                known: self.ctes.len(),
+            })),
+            false => {
+                let plan = self.plan_of(query.body)?;
+                CteRows::Plan(self.next_number(), Rc::new(plan))
+            }
+        };
         let bound = Cte {
             name: cte.ctename.clone(),
             location: cte.location,
-            columns: Some(self.with_names(cte, query.columns)?),
-            rows: CteRows::Plan(self.next_number(), Rc::new(plan)),
+            columns,
+            rows,
         };
-        Ok((bound, query.escapes))
+        Ok((bound, escapes))
+    }
+
+    /// The rows of a query that is read where it is named.
+    fn inlined(&mut self, inline: &Inline) -> Result<Body> {
+        if let Some(query) = inline.bound.take() {
+            return Ok(query.body);
+        }
+        let later = self.ctes.split_off(inline.known);
+        let query = self.select(&inline.select, None);
+        self.ctes.truncate(inline.known);
+        self.ctes.extend(later);
+        Ok(query?.body)
     }
 
     fn with_names(
@@ -193,16 +228,19 @@ impl Binder<'_> {
         &mut self,
         cte: &CommonTableExpr,
         select: &SelectStmt,
+        names: &[String],
         parent: Option<&Scope<'_>>,
     ) -> Result<(Cte, bool)> {
         let (Ok(SetOp::SetopUnion), Some(larg), Some(rarg)) =
             (SetOp::try_from(select.op), &select.larg, &select.rarg)
         else {
             let form = "does not have the form non-recursive-term UNION [ALL] recursive-term";
-            return self.refusing(cte, form, |binder| binder.plain_cte(cte, select, parent));
+            return self.refusing(cte, form, |binder| {
+                binder.plain_cte(cte, select, names, parent)
+            });
         };
         let known = self.ctes.len();
-        self.with_clause(select.with_clause.as_ref(), parent)?;
+        self.with_clause(select.with_clause.as_ref(), || parts_of(select), parent)?;
         let within = "must not appear within its non-recursive term";
         let first = self.refusing(cte, within, |binder| binder.select(larg, parent))?;
         let columns = self.with_names(cte, first.columns.clone())?;
@@ -219,7 +257,7 @@ impl Binder<'_> {
         self.forget_ctes(known);
         if named.get() == 0 {
             // Its error, if any, is found again.
-            return self.plain_cte(cte, select, parent);
+            return self.plain_cte(cte, select, names, parent);
         }
         let step = step?;
         let escapes = first.escapes || step.escapes;
@@ -336,11 +374,11 @@ impl Binder<'_> {
         bound
     }
 
-    /// The query of WITH that a name in FROM means: its plan and columns.
+    /// The query of WITH that a name in FROM means: its rows and columns.
     pub(super) fn query_of_with(
         &mut self,
         range: &RangeVar,
-    ) -> Result<Option<(Plan, Vec<OutputColumn>)>> {
+    ) -> Result<Option<(Body, Vec<OutputColumn>)>> {
         if !range.schemaname.is_empty() {
             return Ok(None);
         }
@@ -348,8 +386,10 @@ impl Binder<'_> {
         let Some(cte) = ctes.find(|cte| cte.name == range.relname).cloned() else {
             return Ok(None);
         };
-        let plan = match cte.rows {
-            CteRows::Plan(number, plan) => Plan::Shared(number, plan),
+        let as_planned = |plan| Body::Plan(Box::new(plan));
+        let body = match cte.rows {
+            CteRows::Plan(number, plan) => as_planned(Plan::Shared(number, plan)),
+            CteRows::Inline(inline) => self.inlined(&inline)?,
             CteRows::Refused(why) => {
                 let location = match why.starts_with("does") {
                     true => cte.location,
@@ -378,11 +418,11 @@ impl Binder<'_> {
                         return Err(self.recursive(&cte.name, why, location));
                     };
                 }
-                Plan::Working(number)
+                as_planned(Plan::Working(number))
             }
         };
         match cte.columns {
-            Some(columns) => Ok(Some((plan, columns))),
+            Some(columns) => Ok(Some((body, columns))),
             None => Err(self.error(
                 SqlState::FEATURE_NOT_SUPPORTED,
                 format!(

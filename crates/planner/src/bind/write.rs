@@ -111,7 +111,11 @@ impl Binder<'_> {
     }
 
     pub(super) fn insert(&mut self, insert: &InsertStmt) -> Result<Written> {
-        let before = self.with_clause(insert.with_clause.as_ref(), None)?;
+        let before = self.with_clause(
+            insert.with_clause.as_ref(),
+            || written(&[returned(&insert.returning_clause)], &insert.select_stmt),
+            None,
+        )?;
         let mut reads = Reads::default();
         let writable = self.target_table(insert.relation.as_ref(), Verb::Insert)?;
         let table = writable.base.clone();
@@ -632,7 +636,20 @@ impl Binder<'_> {
     }
 
     pub(super) fn update(&mut self, update: &UpdateStmt) -> Result<Written> {
-        let before = self.with_clause(update.with_clause.as_ref(), None)?;
+        let before = self.with_clause(
+            update.with_clause.as_ref(),
+            || {
+                written(
+                    &[
+                        &update.from_clause,
+                        &update.target_list,
+                        returned(&update.returning_clause),
+                    ],
+                    &update.where_clause,
+                )
+            },
+            None,
+        )?;
         let writable = self.target_table(update.relation.as_ref(), Verb::Update)?;
         let table = writable.base.clone();
         let alias = update
@@ -669,7 +686,16 @@ impl Binder<'_> {
     }
 
     pub(super) fn delete(&mut self, delete: &DeleteStmt) -> Result<Written> {
-        let before = self.with_clause(delete.with_clause.as_ref(), None)?;
+        let before = self.with_clause(
+            delete.with_clause.as_ref(),
+            || {
+                written(
+                    &[&delete.using_clause, returned(&delete.returning_clause)],
+                    &delete.where_clause,
+                )
+            },
+            None,
+        )?;
         let writable = self.target_table(delete.relation.as_ref(), Verb::Delete)?;
         let table = writable.base.clone();
         let alias = delete
@@ -811,4 +837,14 @@ fn of_identity(mut next: Expr) -> Expr {
         args.push(Expr::constant(Datum::Bool(true), TypeId::BOOL, -1));
     }
     next
+}
+
+/// The parts of a statement that writes in which queries of WITH may be named.
+fn written<'n>(lists: &[&'n [Node]], single: &'n Option<Box<Node>>) -> Vec<&'n Node> {
+    let lists = lists.iter().flat_map(|list| list.iter());
+    lists.chain(single.iter().map(|node| &**node)).collect()
+}
+
+fn returned(clause: &Option<ReturningClause>) -> &[Node] {
+    clause.as_ref().map_or(&[], |clause| &clause.exprs)
 }

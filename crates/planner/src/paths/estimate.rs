@@ -23,11 +23,11 @@ pub(super) const ROW: f64 = 0.01;
 /// Testing conditions on a row.
 pub(super) const TEST: f64 = 0.0025;
 /// Going to a place in a tree.
-pub(super) const DESCENT: f64 = 0.05;
+pub(crate) const DESCENT: f64 = 0.05;
 /// Finding the row of an index's entry.
 pub(super) const FETCH: f64 = 0.04;
 /// Keeping a row and its hash.
-pub(super) const BUILD: f64 = 0.015;
+pub(crate) const BUILD: f64 = 0.015;
 /// Looking for a hash.
 pub(super) const PROBE: f64 = 0.005;
 /// Trying a pair of rows.
@@ -164,7 +164,7 @@ impl Planner<'_> {
     }
 
     /// What is expected of a plan made before.
-    pub(super) fn estimate_plan(&self, plan: &Plan) -> Expected {
+    pub(crate) fn estimate_plan(&self, plan: &Plan) -> Expected {
         let of = |rows: f64, cost: f64| Expected {
             rows: rows.max(1.0),
             cost,
@@ -333,7 +333,7 @@ pub fn origin_of(plan: &Plan, place: usize) -> Option<(&Scan, usize)> {
 }
 
 /// Whether it is an equality, and both its sides.
-pub(super) fn sides(condition: &Expr) -> Option<(&Expr, &Expr)> {
+pub(crate) fn sides(condition: &Expr) -> Option<(&Expr, &Expr)> {
     let ExprKind::Call(function, args, _) = &condition.kind else {
         return None;
     };

@@ -47,6 +47,7 @@ impl Plan {
             Plan::Sort(input, keys) => {
                 keys.iter().all(|key| key.value.is_settled()) && input.is_settled()
             }
+            Plan::SetOperation(_, _, parts, _) => parts.iter().all(Plan::is_settled),
             Plan::Distinct(input, _) | Plan::Trim(input, _) => input.is_settled(),
             Plan::Limit(input, count, offset, ties) => {
                 let mut programs = count.iter().chain(offset);
