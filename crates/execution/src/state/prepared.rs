@@ -45,6 +45,8 @@ pub struct Named {
     param_oids: Vec<Oid>,
     /// The memory of parse tree and plan, about.
     tree_bytes: usize,
+    /// When it was made, in microseconds since 2000-01-01.
+    made_at: i64,
     kept: RefCell<Kept>,
 }
 
@@ -63,15 +65,21 @@ struct Rest {
 }
 
 impl Named {
-    /// A statement that was just made.
-    pub fn new(prepared: Rc<Prepared>) -> Named {
+    /// A statement that was just made, at a time in microseconds since 2000-01-01.
+    pub fn new(prepared: Rc<Prepared>, made_at: i64) -> Named {
         let source = prepared.statement.as_ref().map(Source::of);
         Named {
             tree_bytes: source.as_ref().map_or(0, Source::tree_bytes),
             source,
             param_oids: prepared.param_oids.clone(),
+            made_at,
             kept: RefCell::new(Kept::Whole(prepared)),
         }
+    }
+
+    /// When it was made, in microseconds since 2000-01-01.
+    pub fn made_at(&self) -> i64 {
+        self.made_at
     }
 
     /// The statement's text, as `pg_prepared_statements` shows it.

@@ -53,7 +53,7 @@ pub(super) fn prepared(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
         vec![
             text(name),
             prepared.text().map_or(Datum::Null, text),
-            Datum::Null,
+            Datum::TimestampTz(prepared.made_at()),
             Datum::Array(Arc::new(Array::of(TypeId::REGTYPE, types.collect()))),
             Datum::Bool(prepared.is_from_sql()),
             Datum::Int8(0),

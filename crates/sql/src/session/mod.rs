@@ -389,7 +389,7 @@ impl Session {
                 format!("prepared statement \"{name}\" already exists"),
             ));
         }
-        let named = Named::new(prepared);
+        let named = Named::new(prepared, self.eval.statement_start);
         self.statement_memory
             .borrow_mut()
             .grow(named.bytes() + 2 * name.len())?;
