@@ -148,6 +148,8 @@ struct OpenPortal<S: Sql> {
     portal: S::Portal,
     formats: RowFormats,
     complete: bool,
+    /// Whether SQL has declared it, as a cursor; then it is looked for anew each time.
+    of_sql: bool,
     /// The names of its statement and its own, where the log may want them.
     logged_as: Option<String>,
 }

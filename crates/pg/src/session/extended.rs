@@ -126,6 +126,7 @@ impl<S: Sql> Session<S> {
             portal,
             formats: RowFormats::of(&bind.result_formats),
             complete: false,
+            of_sql: false,
             logged_as: logs.then(|| {
                 let statement = String::from_utf8_lossy(bind.statement);
                 let statement = shown_name(&statement);
@@ -353,6 +354,7 @@ impl<S: Sql> Session<S> {
                         portal: self.sql.cursor_portal(name)?,
                         formats: RowFormats::All(Format::Text),
                         complete: false,
+                        of_sql: true,
                         logged_as: None,
                     })
                 })
@@ -366,6 +368,10 @@ impl<S: Sql> Session<S> {
     }
 
     fn put_portal(&mut self, name: &[u8], portal: OpenPortal<S>) {
+        // SQL may close it and declare another of its name.
+        if portal.of_sql {
+            return;
+        }
         match std::str::from_utf8(name) {
             Ok("") | Err(_) => self.unnamed_portal = Some(portal),
             Ok(name) => {
