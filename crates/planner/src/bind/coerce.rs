@@ -116,6 +116,8 @@ impl Binder<'_> {
             }
             ExprKind::Const(Datum::Null, _) => {
                 expr.ty = ty;
+                // Nothing needs fitting, but clients are told of the modifier.
+                expr.typmod = typmod;
                 Ok(expr)
             }
             ExprKind::Const(value, literal) => {
@@ -297,6 +299,15 @@ fn is_of_the_day(ty: TypeId, text: &str) -> bool {
     instant && {
         let text = text.to_ascii_lowercase();
         WORDS.iter().any(|word| text.contains(word))
+    }
+}
+
+/// The modifier that values of one type have in common, if they have.
+pub(super) fn one_typmod(values: &[Expr]) -> i32 {
+    let first = values.first().map_or(NO_TYPMOD, |value| value.typmod);
+    match values.iter().all(|value| value.typmod == first) {
+        true => first,
+        false => NO_TYPMOD,
     }
 }
 

@@ -10,6 +10,7 @@ use pg_query::protobuf::{
     SqlValueFunction, SqlValueFunctionOp, SubLinkType,
 };
 
+use super::coerce::one_typmod;
 use super::domain::one_domain;
 use super::scope::Scope;
 use super::{boxed, inner, strings, type_names, Binder};
@@ -221,9 +222,13 @@ impl Binder<'_> {
             NodeEnum::CoalesceExpr(coalesce) => {
                 let args = self.nodes(&coalesce.args, scope, below)?;
                 let (args, ty) = self.unify(args, "COALESCE")?;
-                let domain = one_domain(&args);
+                let (domain, typmod) = (one_domain(&args), one_typmod(&args));
                 let made = Expr::new(ExprKind::Coalesce(args), ty, coalesce.location);
-                Ok(Expr { domain, ..made })
+                Ok(Expr {
+                    domain,
+                    typmod,
+                    ..made
+                })
             }
             NodeEnum::MinMaxExpr(extreme) => {
                 let greatest = extreme.op == pg_query::protobuf::MinMaxOp::IsGreatest as i32;
@@ -231,9 +236,13 @@ impl Binder<'_> {
                 let args = self.nodes(&extreme.args, scope, below)?;
                 let (args, ty) = self.unify(args, what)?;
                 check_sortable(ty)?;
-                let domain = one_domain(&args);
+                let (domain, typmod) = (one_domain(&args), one_typmod(&args));
                 let made = Expr::new(ExprKind::Extreme(args, greatest), ty, extreme.location);
-                Ok(Expr { domain, ..made })
+                Ok(Expr {
+                    domain,
+                    typmod,
+                    ..made
+                })
             }
             NodeEnum::SqlvalueFunction(function) => self.value_function(function),
             NodeEnum::SubLink(link) => match place.no_subquery {
@@ -482,7 +491,7 @@ impl Binder<'_> {
         let mut all = vec![default];
         all.extend(results);
         let (all, ty) = self.unify(all, "CASE")?;
-        let domain = one_domain(&all);
+        let (domain, typmod) = (one_domain(&all), one_typmod(&all));
         let mut all = all.into_iter();
         let default = all
             .next()
@@ -496,7 +505,11 @@ impl Binder<'_> {
                 Expr::new(kind, ty, case.location)
             }
         };
-        Ok(Expr { domain, ..whole })
+        Ok(Expr {
+            domain,
+            typmod,
+            ..whole
+        })
     }
 
     /// `left name right`.
