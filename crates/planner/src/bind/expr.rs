@@ -187,7 +187,7 @@ impl Binder<'_> {
                     recorded.type_named(name.location, ty);
                 }
                 let (base, _) = self.cx.catalog.base_type(ty);
-                let arg = self.cast_argument(boxed(&cast.arg)?, base, scope, below)?;
+                let arg = self.cast_argument(boxed(&cast.arg)?, base, typmod, scope, below)?;
                 self.cast(arg, ty, typmod, cast.location)
             }
             NodeEnum::NullTest(test) => {
@@ -372,33 +372,45 @@ impl Binder<'_> {
         Ok(Expr::new(ExprKind::Param(place), ty, location))
     }
 
-    /// The argument of a cast: an array constructor takes the elements' type from it.
+    /// The argument of a cast: an array constructor takes the elements' type from it, and so do those
+    /// inside it (`ARRAY['a', 1]::text[]`).
     fn cast_argument(
         &mut self,
         node: &NodeEnum,
         ty: TypeId,
+        typmod: i32,
         scope: &Scope<'_>,
         place: Place,
     ) -> Result<Expr> {
-        if let (NodeEnum::AArrayExpr(array), Some(element)) = (node, ty.array_element()) {
-            if array.elements.is_empty() {
-                let kind = ExprKind::Array(Vec::new(), element);
-                return Ok(Expr::new(kind, ty, array.location));
-            }
-            // The elements are labels at once, and not texts that become such.
-            let is_flat = |node: &Node| !matches!(node.node, Some(NodeEnum::AArrayExpr(_)));
-            if element.is_own() && array.elements.iter().all(is_flat) {
-                let mut elements = Vec::with_capacity(array.elements.len());
-                for node in &array.elements {
-                    let value = self.node(node, scope, place)?;
-                    let location = value.location.0;
-                    elements.push(self.cast(value, element, NO_TYPMOD, location)?);
-                }
-                let kind = ExprKind::Array(elements, element);
-                return Ok(Expr::new(kind, ty, array.location));
-            }
+        let (NodeEnum::AArrayExpr(array), Some(element)) = (node, ty.array_element()) else {
+            return self.expr(node, scope, place);
+        };
+        coro::work(EXPRESSION_WORK)?;
+        let mut values = Vec::with_capacity(array.elements.len());
+        for node in &array.elements {
+            let node = inner(node)?;
+            values.push(self.deeper(|binder| {
+                let within = matches!(node, NodeEnum::AArrayExpr(_)).then_some(ty);
+                binder.cast_argument(node, within.unwrap_or(element), typmod, scope, place)
+            })?);
         }
-        self.expr(node, scope, place)
+        let is_array = |value: &Expr| value.ty.array_element().is_some();
+        let (target, typmod) = match values.iter().any(is_array) {
+            true => (ty, typmod),
+            false if element.is_own() => (element, NO_TYPMOD),
+            false => (element, typmod),
+        };
+        let cast = |value: Expr| {
+            let location = value.location.0;
+            self.cast(value, target, typmod, location)
+        };
+        let elements = values.into_iter().map(cast).collect::<Result<Vec<_>>>()?;
+        let typmod = one_typmod(&elements);
+        let kind = ExprKind::Array(elements, element);
+        Ok(Expr {
+            typmod,
+            ..Expr::new(kind, ty, array.location)
+        })
     }
 
     fn array(&mut self, elements: Vec<Expr>, location: i32) -> Result<Expr> {
