@@ -24,6 +24,10 @@ const SETTINGS: [&str; 4] = [
 /// between values.
 const GROWTH_MAX: u64 = 100 << 20;
 
+/// And by so much where rows go through the buffers of many parts, which leave holes, however many rows
+/// there are.
+const SPILLED_GROWTH_MAX: u64 = 140 << 20;
+
 /// Beside greedy statements a small one takes less, on a busy machine without optimization.
 const SMALL_MAX: Duration = Duration::from_secs(5);
 
@@ -138,13 +142,17 @@ impl Node {
     }
 
     fn check(&self) {
+        self.check_growth(GROWTH_MAX);
+    }
+
+    fn check_growth(&self, most: u64) {
         let grown = self.memory("VmHWM:").saturating_sub(self.base);
         eprintln!(
             "started with {} MB, grew by {} MB at most",
             self.base >> 20,
             grown >> 20
         );
-        assert!(grown < GROWTH_MAX, "grown by {} MB", grown >> 20);
+        assert!(grown < most, "grown by {} MB", grown >> 20);
         self.client().batch_execute("select 1").expect("it answers");
     }
 }
@@ -192,7 +200,7 @@ fn what_goes_to_scratch_space_needs_little_memory() {
         eprintln!("{peak:>5} MB {statement}");
         assert_eq!(outcome, None, "{statement}");
     }
-    node.check();
+    node.check_growth(SPILLED_GROWTH_MAX);
 }
 
 #[test]
