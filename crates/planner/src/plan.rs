@@ -251,6 +251,8 @@ pub struct Scan {
     pub computed: Option<Rc<[ComputedAccess]>>,
     /// What was expected of it when it was planned.
     pub expected: Option<Box<Expected>>,
+    /// What the statement calls the table, if not by its name.
+    pub alias: Option<Rc<str>>,
 }
 
 /// What is expected of a plan.

@@ -158,6 +158,7 @@ impl Binder<'_> {
         let style = Style {
             pretty,
             indent: CASE_INDENT,
+            ..Style::default()
         };
         let shown = |expr: &Expr, casts| expression(expr, &names, eval, style, casts);
         let key_text = |expr: &Expr| sort_key(expr, &names, eval, style);

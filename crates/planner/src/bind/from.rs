@@ -188,6 +188,7 @@ impl Binder<'_> {
         let needed = Rc::new(RefCell::new(vec![with_key; table.columns.len()]));
         let mut columns = table_columns(&table);
         let name = self.alias(alias, &table.name, &mut columns)?;
+        let called = (name != table.name).then(|| Rc::from(name.as_str()));
         scope.tables.push(ScopeTable {
             table: Some(table.clone()),
             needed: Some(needed.clone()),
@@ -212,6 +213,7 @@ impl Binder<'_> {
             backward: false,
             computed,
             expected: None,
+            alias: called,
         };
         Ok(Source {
             kind: SourceKind::Scan {

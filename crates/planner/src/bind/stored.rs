@@ -142,7 +142,13 @@ pub fn domain_check(
     text: &str,
     pretty: bool,
 ) -> Result<String> {
-    let (eval, style) = (cx.eval, Style { pretty, indent: 0 });
+    let (eval, style) = (
+        cx.eval,
+        Style {
+            pretty,
+            ..Style::default()
+        },
+    );
     parser::large_stack(|| {
         let bound = Binder::new(cx, Vec::new(), false).domain_condition(domain, text)?;
         expression(&bound, &Value, eval, style, false)
@@ -198,7 +204,13 @@ pub fn index_key(
     text: &str,
     pretty: bool,
 ) -> Result<(String, bool)> {
-    let (eval, style) = (cx.eval, Style { pretty, indent: 0 });
+    let (eval, style) = (
+        cx.eval,
+        Style {
+            pretty,
+            ..Style::default()
+        },
+    );
     parser::large_stack(|| {
         let bound = Binder::new(cx, Vec::new(), false).index_expression(table, text)?;
         let shown = expression(&bound, &Columns(table), eval, style, false)?;
@@ -217,6 +229,7 @@ pub fn constant(cx: BindContext<'_>, value: &Datum, ty: TypeId, typmod: i32) -> 
     let style = Style {
         pretty: false,
         indent: 0,
+        ..Style::default()
     };
     expression(&bound, &Columns(&none), cx.eval, style, false)
 }
@@ -231,7 +244,13 @@ pub fn index_condition(
     text: &str,
     pretty: bool,
 ) -> Result<String> {
-    let (eval, style) = (cx.eval, Style { pretty, indent: 0 });
+    let (eval, style) = (
+        cx.eval,
+        Style {
+            pretty,
+            ..Style::default()
+        },
+    );
     parser::large_stack(|| {
         let bound = Binder::new(cx, Vec::new(), false).kept_condition(table, text)?;
         expression(&bound, &Columns(table), eval, style, false)
@@ -248,7 +267,10 @@ pub fn node_text(
     node: &str,
     pretty: bool,
 ) -> Result<String> {
-    let style = Style { pretty, indent: 0 };
+    let style = Style {
+        pretty,
+        ..Style::default()
+    };
     let eval = cx.eval;
     let (kind, text) = node
         .strip_prefix('{')

@@ -41,6 +41,8 @@ pub struct Style {
     pub pretty: bool,
     /// How far lines that are begun are indented.
     pub indent: usize,
+    /// No lines are begun.
+    pub flat: bool,
 }
 
 /// The text of an expression. `casts` says whether a cast at the top that nobody wrote is shown.
@@ -97,6 +99,7 @@ pub(super) struct Writer<'a> {
     context: &'a EvalContext,
     pretty: bool,
     indent: usize,
+    flat: bool,
 }
 
 /// The operator that a function computes, if it computes one.
@@ -229,6 +232,7 @@ impl<'a> Writer<'a> {
             context,
             pretty: style.pretty,
             indent: style.indent,
+            flat: style.flat,
         }
     }
 
@@ -243,6 +247,12 @@ impl<'a> Writer<'a> {
 
     /// A keyword that begins a line.
     fn line(&mut self, keyword: &str, before: isize, after: isize) {
+        if self.flat {
+            let begins = self.out.is_empty() || self.out.ends_with(['(', ' ']);
+            self.text(if begins { "" } else { " " });
+            self.text(keyword);
+            return;
+        }
         self.indent = self.indent.saturating_add_signed(before);
         let kept = self.out.trim_end_matches(' ').len();
         self.out.truncate(kept);

@@ -15,8 +15,10 @@
 //! - A cast that nobody wrote is shown where it is an operand or an argument, and hidden elsewhere.
 //! - A constant has a type label unless its text alone says its type.
 
+mod decompiled;
 mod expression;
 mod window;
 
+pub use decompiled::{decompiled, Values};
 pub use expression::{expression, is_call, Names, Style};
 pub use window::{sort_key, window};

@@ -8,12 +8,14 @@
 //! of the type of `x`, and the comparison is plain equality. Shorter ones are compared: their
 //! literals may be left open in a plan that is kept ([`super::Literal`]).
 
+use std::sync::Arc;
+
 use base::hash::HashMap;
 
 use super::{Expr, ExprKind, Func};
-use functions::operators_named;
+use functions::{operators_named, Function, Operator};
 use syntax::parser::shape::SHAPE_LITERALS_MAX;
-use types::{self, hash_row, Datum, TypeId};
+use types::{self, hash_row, Array, Datum, TypeId};
 
 /// Statements with so many literals have no shape, so none of theirs is left open.
 const LIST_LENGTH_MIN: usize = SHAPE_LITERALS_MAX;
@@ -62,6 +64,22 @@ impl Members {
             }
         }
         Some(members)
+    }
+
+    /// The comparison, and whether it must hold with all of the list.
+    pub fn comparison(&self) -> Option<(&'static Function, bool)> {
+        let name = if self.negated { "<>" } else { "=" };
+        let of_type = |operator: &&&Operator| operator.left == self.ty && operator.right == self.ty;
+        let found = operators_named(name).iter().find(of_type)?;
+        Some((found.function, self.negated))
+    }
+
+    /// The type of the elements, and these as an array.
+    pub fn list(&self) -> (TypeId, Datum) {
+        let mut values = self.values.clone();
+        values.extend(self.has_null.then_some(Datum::Null));
+        let array = Array::of(self.ty, values);
+        (self.ty, Datum::Array(Arc::new(array)))
     }
 
     fn hash(&self, value: &Datum) -> u64 {

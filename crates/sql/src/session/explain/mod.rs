@@ -5,6 +5,8 @@
 //! | module | what |
 //! |---|---|
 //! | [`node`] | from a plan to what is shown of it |
+//! | [`details`] | conditions and keys of nodes |
+//! | [`names`] | what columns are called, and what is written of them |
 //! | [`write`] | text, JSON, YAML and XML |
 //!
 //! # What it leaves out
@@ -14,7 +16,7 @@
 use std::borrow::Cow;
 use std::rc::Rc;
 
-use base::{Error, Result, SqlState};
+use base::{coro, Error, Result, SqlState};
 use pg_query::protobuf::{ExplainStmt, Node};
 
 use super::copy::options::truth_of;
@@ -29,6 +31,8 @@ use execution::exec::Measures;
 use syntax::parser::{char_position, NodeEnum, Statement};
 use types::{Datum, TypeId};
 
+mod details;
+mod names;
 mod node;
 mod write;
 
@@ -143,7 +147,14 @@ impl Session {
         let sizes = Sizes::of(&catalog, &*storage);
         let (measures, ran) = measured.unzip();
         let permitted = self.permitted_to_see(&planned)?;
-        let plan = node::of_plan(permitted.plan(), &sizes, measures.as_deref());
+        let eval = self.eval.clone();
+        let view = node::View {
+            statistics: &sizes,
+            measures: measures.as_deref(),
+            writer: names::Writer::new(&eval, &[], names::reads_several(permitted.plan())),
+        };
+        // Conditions may be as deep as they were written.
+        let plan = coro::on_large_stack(|| node::of_plan(permitted.plan(), &view, &[]))?;
         let after = [("Planning Time", Some(took)), ("Execution Time", ran)];
         let after = after.into_iter().filter(|_| options.summary);
         let after = after.filter_map(|(name, took)| Some((name, node::milliseconds(took?))));

@@ -7,14 +7,17 @@
 //! in PostgreSQL.
 //!
 //! # What it leaves out
-//! Conditions and targets, subqueries in expressions, and the names that a statement gives its tables.
+//! Targets; what a partitioned table's scans are called beside their tables.
 
 use std::time::Duration;
 
+use super::details::{self, quoted_alias, Details};
+use super::names::{Columns, Writer};
 use catalog::{Index, Table};
 use execution::exec::{Figures, Measures};
+use functions::strings::quote_identifier;
 use planner::paths::{self, Statistics};
-use planner::plan::{Expected, JoinKind, Plan, Program, Scan, SetOperation};
+use planner::plan::{Expected, Join, JoinKind, Plan, Program, Scan, SetOperation};
 use types::TypeId;
 
 /// The width of a value of which nothing is known.
@@ -34,8 +37,29 @@ pub(super) struct Node {
     pub width: i32,
     /// What it has done, if that was measured.
     pub actual: Option<Figures>,
+    /// What it says of itself.
+    pub details: Details,
     /// Its inputs.
     pub plans: Vec<Node>,
+    /// The subqueries of its expressions: whose plans they are, and what they are called.
+    pub subplans: Vec<(Relation, String, Node)>,
+}
+
+/// What a subquery's plan is to a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Relation {
+    /// It is computed once.
+    Init,
+    /// It is computed for rows.
+    Sub,
+}
+
+/// What is known of a plan beside it.
+pub(super) struct View<'a> {
+    pub(super) statistics: &'a dyn Statistics,
+    /// What its nodes have done, if that was measured.
+    pub(super) measures: Option<&'a Measures>,
+    pub(super) writer: Writer<'a>,
 }
 
 /// The value of a field.
@@ -58,33 +82,45 @@ pub(super) fn milliseconds(time: Duration) -> Value {
     Value::Number(time.as_secs_f64() * 1_000.0, 3)
 }
 
-/// The tree of a plan's nodes, with what they have done if that was measured.
-pub(super) fn of_plan(
-    plan: &Plan,
-    statistics: &dyn Statistics,
-    measures: Option<&Measures>,
-) -> Node {
+/// The tree of a plan's nodes, with what they have done if that was measured; the rows around it are called
+/// so.
+pub(super) fn of_plan(plan: &Plan, view: &View<'_>, outer: &[Columns]) -> Node {
+    let View {
+        statistics,
+        measures,
+        writer,
+    } = view;
     let actual = measures.map(|measures| measures.of(plan));
+    let mut details = details::of(plan, writer, outer);
+    let subplans = subplans(view);
     let (title, fields, inputs) = match named(plan) {
         Named::Node(title, fields, inputs) => (title, fields, inputs),
         Named::Input(input) => {
-            let mut node = of_plan(input, statistics, measures);
-            node.width = width(plan, statistics);
+            let mut node = of_plan(input, view, outer);
+            node.width = width(plan, *statistics);
             // What it computes takes time, and leaves out nothing.
             let removed = node.actual.map_or(0, |figures| figures.removed);
             node.actual = actual.map(|figures| Figures { removed, ..figures });
+            node.subplans.splice(0..0, subplans);
+            return node;
+        }
+        Named::Filtered(input) => {
+            let mut node = of_plan(input, view, outer);
+            node.actual = actual;
+            node.expected = paths::expected(plan, *statistics);
+            node.details.append(&mut details);
+            node.subplans.extend(subplans);
             return node;
         }
     };
-    let expected = paths::expected(plan, statistics);
-    let of_input = |input: &&Plan| of_plan(input, statistics, measures);
-    let mut plans: Vec<_> = inputs.iter().map(of_input).collect();
-    // There were more left rows than were looked up one by one.
-    if let (Plan::Join(join), Some(measures)) = (plan, measures) {
-        if join.lookup.is_some() && measures.of(&join.right).loops > 0 {
-            plans.push(of_input(&&*join.right));
+    let expected = paths::expected(plan, *statistics);
+    let mut plans: Vec<_> = match plan {
+        Plan::Join(join) => of_sides(join, view, outer),
+        _ => {
+            let inputs = inputs.iter();
+            inputs.map(|input| of_plan(input, view, outer)).collect()
         }
-    }
+    };
     let total = |node: Option<&Node>| node.map_or(0.0, |node| node.expected.cost);
     let startup = match plan {
         // Nothing comes before all of the input is there.
@@ -96,6 +132,10 @@ pub(super) fn of_plan(
         }
         _ => plans.first().map_or(0.0, |node| node.startup),
     };
+    if matches!(plan, Plan::Once(input, _) if matches!(**input, Plan::Values(_))) {
+        // Its only row is computed by the node itself.
+        plans.clear();
+    }
     Node {
         title,
         fields,
@@ -104,11 +144,51 @@ pub(super) fn of_plan(
         width: match plan {
             // They give rows only to RETURNING.
             Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Merge(_) => 0,
-            _ => width(plan, statistics),
+            _ => width(plan, *statistics),
         },
         actual,
+        details,
         plans,
+        subplans,
     }
+}
+
+/// The inputs of a join, of which the right one may look at the left one's rows.
+fn of_sides(join: &Join, view: &View<'_>, outer: &[Columns]) -> Vec<Node> {
+    let left = view.writer.columns(&join.left, outer);
+    let around = view.writer.around(join.lateral, &left, outer);
+    let mut plans = vec![of_plan(&join.left, view, outer)];
+    match &join.lookup {
+        None => plans.push(of_plan(&join.right, view, &around)),
+        Some(lookup) => {
+            let around = view.writer.around(Some(0), &left, outer);
+            plans.push(of_plan(lookup, view, &around));
+            // There were more left rows than were looked up one by one.
+            let measures = view.measures;
+            if measures.is_some_and(|measures| measures.of(&join.right).loops > 0) {
+                plans.push(of_plan(&join.right, view, outer));
+            }
+        }
+    }
+    plans
+}
+
+/// The plans of the subqueries that were met last.
+fn subplans(view: &View<'_>) -> Vec<(Relation, String, Node)> {
+    let mut plans = Vec::new();
+    for found in view.writer.take_found() {
+        let relation = match found.is_init {
+            true => Relation::Init,
+            false => Relation::Sub,
+        };
+        let node = of_plan(&found.query.plan, view, &found.outer);
+        plans.push((relation, found.title, node));
+        if let Some(keyed) = &found.query.keyed {
+            let node = of_plan(&keyed.plan, view, &found.outer);
+            plans.push((relation, found.keyed, node));
+        }
+    }
+    plans
 }
 
 /// What a plan is called.
@@ -116,6 +196,8 @@ enum Named<'p> {
     Node(String, Vec<(&'static str, Value)>, Vec<&'p Plan>),
     /// As its input.
     Input(&'p Plan),
+    /// As its input, which has conditions.
+    Filtered(&'p Plan),
 }
 
 fn node<'p>(name: &str, more: Vec<(&'static str, Value)>, inputs: Vec<&'p Plan>) -> Named<'p> {
@@ -163,6 +245,7 @@ fn named(plan: &Plan) -> Named<'_> {
             node("Result", vec![], vec![])
         }
         Plan::Once(input, _) => node("Result", vec![], vec![&**input]),
+        Plan::Filter(input, _) if takes_filter(input) => Named::Filtered(input),
         Plan::Filter(input, _) => node("Filter", vec![], vec![&**input]),
         Plan::ProjectSet(input, _) => node("ProjectSet", vec![], vec![&**input]),
         Plan::Join(join) => {
@@ -221,6 +304,24 @@ fn named(plan: &Plan) -> Named<'_> {
     }
 }
 
+/// Whether conditions on a plan's rows are shown as those of its node.
+fn takes_filter(plan: &Plan) -> bool {
+    match plan {
+        Plan::Project(input, _) | Plan::Trim(input, _) => takes_filter(input),
+        Plan::Scan(scan) => scan.filter.is_none(),
+        Plan::System(..)
+        | Plan::Function { .. }
+        | Plan::Routine { .. }
+        | Plan::Values(_)
+        | Plan::Join(_)
+        | Plan::Aggregate { .. }
+        | Plan::Shared(..)
+        | Plan::Working(_)
+        | Plan::Transition(_) => true,
+        _ => false,
+    }
+}
+
 fn of_table<'p>(name: &str, table: &Table) -> Named<'p> {
     let relation = vec![("Relation Name", Value::text(&table.name))];
     titled(format!("{name} on {}", table.name), name, relation, vec![])
@@ -256,22 +357,38 @@ fn of_scan<'p>(scan: &Scan) -> Named<'p> {
     }
     let access = &scan.access;
     let keyed = !access.equal.is_empty() || access.low.is_some() || access.high.is_some();
-    let index = scan.by_index().filter(|_| keyed || scan.index.is_some());
+    let directed = keyed || scan.index.is_some() || scan.backward;
+    let index = scan.by_index().filter(|_| directed);
     let Some(index) = index else {
-        return of_table("Seq Scan", &scan.table);
+        let alias = scan.alias.as_deref();
+        let title = quoted_alias(&scan.table.name, alias);
+        let fields = relation(scan);
+        return titled(format!("Seq Scan on {title}"), "Seq Scan", fields, vec![]);
     };
     let direction = if scan.backward { "Backward" } else { "Forward" };
     of_index(index, scan, direction)
 }
 
 fn of_index<'p>(index: &Index, scan: &Scan, direction: &str) -> Named<'p> {
-    let fields = vec![
+    let mut fields = vec![
         ("Scan Direction", Value::text(direction)),
         ("Index Name", Value::text(&index.name)),
-        ("Relation Name", Value::text(&scan.table.name)),
     ];
-    let title = format!("Index Scan using {} on {}", index.name, scan.table.name);
+    fields.extend(relation(scan));
+    let index = quote_identifier(&index.name);
+    let table = quoted_alias(&scan.table.name, scan.alias.as_deref());
+    let backward = if scan.backward { " Backward" } else { "" };
+    let title = format!("Index Scan{backward} using {index} on {table}");
     titled(title, "Index Scan", fields, vec![])
+}
+
+/// The table of a scan, and what it is called.
+fn relation(scan: &Scan) -> Vec<(&'static str, Value)> {
+    let alias = scan.alias.as_deref().unwrap_or(&scan.table.name);
+    vec![
+        ("Relation Name", Value::text(&scan.table.name)),
+        ("Alias", Value::text(alias)),
+    ]
 }
 
 fn of_join(kind: JoinKind, looped: bool, inputs: Vec<&Plan>) -> Named<'_> {

@@ -10,7 +10,8 @@
 
 use std::fmt::Write;
 
-use super::node::{milliseconds, Node, Value};
+use super::details::{Detail, FILTER};
+use super::node::{milliseconds, Node, Relation, Value};
 use super::{Form, Options};
 use execution::exec::Figures;
 
@@ -22,7 +23,7 @@ pub(super) fn write(
 ) -> Vec<String> {
     if options.form == Form::Text {
         let mut lines = Vec::new();
-        write_text(plan, 0, options, &mut lines);
+        write_text(plan, None, options, &mut lines);
         let after = after.iter();
         lines.extend(after.map(|(name, value)| format!("{name}: {} ms", plain(value))));
         return lines;
@@ -55,10 +56,11 @@ pub(super) fn write(
     vec![out]
 }
 
-fn write_text(node: &Node, depth: usize, options: &Options, lines: &mut Vec<String>) {
-    let mut line = match depth {
-        0 => node.title.clone(),
-        depth => format!("{}->  {}", " ".repeat(depth * 6 - 4), node.title),
+/// Writes a node: after an arrow that is indented so far, or by itself.
+fn write_text(node: &Node, arrow: Option<usize>, options: &Options, lines: &mut Vec<String>) {
+    let mut line = match arrow {
+        None => node.title.clone(),
+        Some(indent) => format!("{}->  {}", " ".repeat(indent), node.title),
     };
     if options.costs {
         let (total, rows) = (node.expected.cost, node.expected.rows);
@@ -83,13 +85,31 @@ fn write_text(node: &Node, depth: usize, options: &Options, lines: &mut Vec<Stri
         };
     }
     lines.push(line);
-    if let Some(removed) = removed(node) {
-        let indent = " ".repeat(depth * 6 + 2);
-        lines.push(format!("{indent}{REMOVED}: {}", plain(&removed)));
+    let indent = arrow.map_or(2, |arrow| arrow + 6);
+    let own = " ".repeat(indent);
+    let is_filter = |name: &str| name.contains(FILTER);
+    let mut removed = removed(node).map(|removed| format!("{own}{REMOVED}: {}", plain(&removed)));
+    for (name, detail) in &node.details {
+        let text = match detail {
+            Detail::Text(text) => text.clone(),
+            Detail::List(texts) => texts.join(", "),
+        };
+        lines.push(format!("{own}{name}: {text}"));
+        lines.extend(removed.take_if(|_| is_filter(name)));
     }
+    lines.extend(removed);
+    let subplans = |wanted: Relation, lines: &mut Vec<String>| {
+        let plans = node.subplans.iter();
+        for (_, title, plan) in plans.filter(|(relation, ..)| *relation == wanted) {
+            lines.push(format!("{own}{title}"));
+            write_text(plan, Some(indent + 2), options, lines);
+        }
+    };
+    subplans(Relation::Init, lines);
     for input in &node.plans {
-        write_text(input, depth + 1, options, lines);
+        write_text(input, Some(indent), options, lines);
     }
+    subplans(Relation::Sub, lines);
 }
 
 /// The time until the first row and the last, and the rows, of one run on the average.
@@ -116,6 +136,7 @@ fn removed(node: &Node) -> Option<Value> {
 enum Tree {
     Leaf(Value),
     Group(Vec<(&'static str, Tree)>),
+    Texts(Vec<String>),
     List(&'static str, Vec<Vec<(&'static str, Tree)>>),
 }
 
@@ -125,15 +146,18 @@ const FIRST: [&str; 4] = ["Node Type", "Strategy", "Partial Mode", "Operation"];
 fn fields_of(
     node: &Node,
     options: &Options,
-    parent: Option<&'static str>,
+    parent: Option<(&'static str, Option<&str>)>,
 ) -> Vec<(&'static str, Tree)> {
     let mut fields = Vec::new();
     let leaf = |(name, value): &(&'static str, Value)| (*name, Tree::Leaf(value.clone()));
     let is_first = |(name, _): &&(&'static str, Value)| FIRST.contains(name);
     let (first, own): (Vec<_>, Vec<_>) = node.fields.iter().partition(is_first);
     fields.extend(first.into_iter().map(leaf));
-    let parent = parent.map(|parent| ("Parent Relationship", Tree::Leaf(Value::text(parent))));
-    fields.extend(parent);
+    if let Some((relation, name)) = parent {
+        let relation = Tree::Leaf(Value::text(relation));
+        fields.push(("Parent Relationship", relation));
+        fields.extend(name.map(|name| ("Subplan Name", Tree::Leaf(Value::text(name)))));
+    }
     let never = || Tree::Leaf(Value::Truth(false));
     fields.push(("Parallel Aware", never()));
     fields.push(("Async Capable", never()));
@@ -154,22 +178,41 @@ fn fields_of(
         let loops = Value::Number(actual.loops as f64, 0);
         fields.push(("Actual Rows", Tree::Leaf(rows)));
         fields.push(("Actual Loops", Tree::Leaf(loops)));
-        fields.extend(removed(node).map(|removed| (REMOVED, Tree::Leaf(removed))));
     }
+    let mut removed = removed(node).map(|removed| (REMOVED, Tree::Leaf(removed)));
+    for (name, detail) in &node.details {
+        let tree = match detail {
+            Detail::Text(text) => Tree::Leaf(Value::text(text)),
+            Detail::List(texts) => Tree::Texts(texts.clone()),
+        };
+        fields.push((*name, tree));
+        fields.extend(removed.take_if(|_| name.contains(FILTER)));
+    }
+    fields.extend(removed);
     let is_append = node.title == "Append";
     if is_append {
         let none = Value::Number(0.0, 0);
         fields.push(("Subplans Removed", Tree::Leaf(none)));
     }
-    if !node.plans.is_empty() {
-        let relation = |place| match place {
-            _ if is_append => "Member",
-            0 => "Outer",
-            _ => "Inner",
-        };
-        let plans = node.plans.iter().enumerate();
-        let plans = plans.map(|(place, plan)| fields_of(plan, options, Some(relation(place))));
-        fields.push(("Plans", Tree::List("Plan", plans.collect())));
+    let relation = |place| match place {
+        _ if is_append => "Member",
+        0 => "Outer",
+        _ => "Inner",
+    };
+    let plans = node.plans.iter().enumerate();
+    let plans = plans.map(|(place, plan)| fields_of(plan, options, Some((relation(place), None))));
+    let subplans = |wanted: Relation, parent: &'static str| {
+        let plans = node.subplans.iter();
+        let plans = plans.filter(move |(relation, ..)| *relation == wanted);
+        plans.map(move |(_, title, plan)| fields_of(plan, options, Some((parent, Some(title)))))
+    };
+    let init = subplans(Relation::Init, "InitPlan");
+    let all: Vec<_> = init
+        .chain(plans)
+        .chain(subplans(Relation::Sub, "SubPlan"))
+        .collect();
+    if !all.is_empty() {
+        fields.push(("Plans", Tree::List("Plan", all)));
     }
     fields
 }
@@ -221,6 +264,13 @@ fn write_json(fields: &[(&'static str, Tree)], depth: usize, out: &mut String) {
                 write_json(fields, depth + 1, out);
                 let _ = write!(out, "\n{indent}}}");
             }
+            Tree::Texts(texts) => {
+                let texts: Vec<_> = texts
+                    .iter()
+                    .map(|text| quoted(&Value::text(text)))
+                    .collect();
+                let _ = write!(out, "[{}]", texts.join(", "));
+            }
             Tree::List(_, members) => {
                 out.push('[');
                 for (place, member) in members.iter().enumerate() {
@@ -254,6 +304,13 @@ fn write_yaml(fields: &[(&'static str, Tree)], depth: usize, is_member: bool, ou
                 out.push('\n');
                 write_yaml(fields, deeper, false, out);
             }
+            Tree::Texts(texts) => {
+                out.push('\n');
+                let indent = "  ".repeat(deeper);
+                for text in texts {
+                    let _ = writeln!(out, "{indent}- {}", quoted(&Value::text(text)));
+                }
+            }
             Tree::List(_, members) => {
                 out.push('\n');
                 for member in members {
@@ -276,6 +333,13 @@ fn write_xml(fields: &[(&'static str, Tree)], depth: usize, out: &mut String) {
             Tree::Group(fields) => {
                 let _ = writeln!(out, "{indent}<{tag}>");
                 write_xml(fields, depth + 1, out);
+                let _ = writeln!(out, "{indent}</{tag}>");
+            }
+            Tree::Texts(texts) => {
+                let _ = writeln!(out, "{indent}<{tag}>");
+                for text in texts {
+                    let _ = writeln!(out, "{indent}  <Item>{}</Item>", escaped(text));
+                }
                 let _ = writeln!(out, "{indent}</{tag}>");
             }
             Tree::List(member, members) => {

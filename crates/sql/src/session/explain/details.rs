@@ -1,0 +1,217 @@
+//! What a node says of itself beside its name: conditions, keys.
+//!
+//! | node | says |
+//! |---|---|
+//! | a scan | `Index Cond`, `Filter` |
+//! | a join | `Hash Cond`, `Join Filter` |
+//! | a grouping | `Group Key` |
+//! | a sort | `Sort Key` |
+//! | what is decided once | `One-Time Filter` |
+//!
+//! A condition that cannot be written is left out.
+
+use catalog::Index;
+use functions::strings::quote_identifier;
+use planner::deparse::{expression, Names, Style};
+use planner::plan::{Join, Plan, Program, Scan, SetOperation};
+
+use super::names::{Column, Columns, Writer};
+
+/// What is said: a text, or a list of them.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Detail {
+    Text(String),
+    List(Vec<String>),
+}
+
+pub(super) type Details = Vec<(&'static str, Detail)>;
+
+/// The name under which conditions on a node's rows stand.
+pub(super) const FILTER: &str = "Filter";
+
+/// What a node says, whose subqueries are met thereby.
+pub(super) fn of(plan: &Plan, writer: &Writer<'_>, outer: &[Columns]) -> Details {
+    let columns = |input: &Plan| writer.columns(input, outer);
+    let mut details = Details::new();
+    let mut say = |name, text: Option<String>| {
+        details.extend(text.map(|text| (name, Detail::Text(text))));
+    };
+    match plan {
+        Plan::Scan(scan) => {
+            let row: Vec<_> = columns(plan).iter().map(Column::own).collect();
+            say("Index Cond", index_condition(scan, &row, writer, outer));
+            let filter = scan.filter.as_ref();
+            say(
+                FILTER,
+                filter.and_then(|filter| writer.text(filter, &row, outer)),
+            );
+        }
+        Plan::Filter(input, condition) if matches!(**input, Plan::Values(_)) => {
+            say(
+                "One-Time Filter",
+                writer.text(condition, &columns(input), outer),
+            );
+        }
+        Plan::Filter(input, condition) => {
+            let mut row = columns(input).to_vec();
+            if has_of_itself(input) {
+                row = row.iter().map(Column::own).collect();
+            }
+            say(FILTER, writer.text(condition, &row, outer));
+        }
+        Plan::Once(_, condition) => say("One-Time Filter", writer.text(condition, &[], outer)),
+        Plan::Join(join) => {
+            let (hash, rest) = of_join(join, writer, outer);
+            say("Hash Cond", hash);
+            say("Join Filter", rest);
+        }
+        Plan::Aggregate {
+            input,
+            groups,
+            sets,
+            ..
+        } if sets.len() == 1 && !groups.is_empty() => {
+            let row = columns(input);
+            let key = |program: &Program| writer.text(program, &row, outer);
+            let keys: Option<Vec<_>> = groups.iter().map(|group| key(&group.0)).collect();
+            details.extend(keys.map(|keys| ("Group Key", Detail::List(keys))));
+            // Aggregates may hold subqueries.
+            columns(plan);
+        }
+        Plan::Aggregate { .. } | Plan::ProjectSet(..) => drop(columns(plan)),
+        Plan::SetOperation(SetOperation::Union, false, ..) => {
+            let row = columns(plan);
+            let keys: Vec<_> = row.iter().map(|column| column.text.clone()).collect();
+            if keys.iter().all(|key| !key.is_empty()) {
+                details.push(("Group Key", Detail::List(keys)));
+            }
+        }
+        Plan::Sort(input, keys) => {
+            let keys = writer.sort_keys(keys, &columns(input), outer);
+            details.extend(keys.map(|keys| ("Sort Key", Detail::List(keys))));
+        }
+        Plan::Project(input, programs) => writer.meet(programs.iter(), &columns(input), outer),
+        Plan::Values(rows) => {
+            let programs = rows.iter().flatten();
+            writer.meet(programs, &[], outer);
+        }
+        _ => {}
+    }
+    details
+}
+
+/// Whether the columns of a node are its own: of a table, or what it aggregates.
+fn has_of_itself(plan: &Plan) -> bool {
+    matches!(
+        plan,
+        Plan::Scan(_)
+            | Plan::System(..)
+            | Plan::Function { .. }
+            | Plan::Aggregate { .. }
+            | Plan::Shared(..)
+    )
+}
+
+/// The conditions by which a join finds pairs, and those that it tests of each.
+fn of_join(
+    join: &Join,
+    writer: &Writer<'_>,
+    outer: &[Columns],
+) -> (Option<String>, Option<String>) {
+    let mut left = writer.columns(&join.left, outer).to_vec();
+    left.resize(join.left_width, Column::default());
+    let around = writer.around(join.lateral, &left, outer);
+    let right = writer.columns(&join.right, &around);
+    let equal = |(a, b, _): &(Program, Program, _)| {
+        let (a, b) = (
+            writer.text(a, &left, outer)?,
+            writer.text(b, &right, outer)?,
+        );
+        Some(format!("({a} = {b})"))
+    };
+    let hash: Option<Vec<_>> = join.hash.iter().map(equal).collect();
+    let hash = match join.lookup.is_some() {
+        true => None,
+        false => hash.and_then(all_of),
+    };
+    let mut both = left.clone();
+    both.extend(right.iter().cloned());
+    let rest = join.rest.as_ref();
+    (hash, rest.and_then(|rest| writer.text(rest, &both, outer)))
+}
+
+/// The conditions that all must hold, as one.
+fn all_of(mut conditions: Vec<String>) -> Option<String> {
+    match conditions.len() {
+        0 | 1 => conditions.pop(),
+        _ => Some(format!("({})", conditions.join(" AND "))),
+    }
+}
+
+/// The rows that an index leads to.
+fn index_condition(
+    scan: &Scan,
+    row: &[Column],
+    writer: &Writer<'_>,
+    outer: &[Columns],
+) -> Option<String> {
+    let index = scan.by_index().filter(|_| scan.inverted.is_none())?;
+    let mut conditions = Vec::new();
+    let access = &scan.access;
+    let mut say = |place: usize, operator: &str, value: &Program| -> Option<()> {
+        let key = key_of(scan, index, place, row, writer)?;
+        let value = writer.value(value, key.ty, outer)?;
+        let (text, quoted) = (&key.text, value);
+        conditions.push(format!("({text} {operator} {quoted})"));
+        Some(())
+    };
+    for (place, value) in access.equal.iter().enumerate() {
+        say(place, "=", value)?;
+    }
+    let next = access.equal.len();
+    if let Some((value, inclusive)) = &access.low {
+        say(next, if *inclusive { ">=" } else { ">" }, value)?;
+    }
+    if let Some((value, inclusive)) = &access.high {
+        say(next, if *inclusive { "<=" } else { "<" }, value)?;
+    }
+    all_of(conditions)
+}
+
+/// A key of an index.
+fn key_of(
+    scan: &Scan,
+    index: &Index,
+    place: usize,
+    row: &[Column],
+    writer: &Writer<'_>,
+) -> Option<Column> {
+    if index.computed.is_none() {
+        let column = index.columns.get(place)?.column;
+        return row.get(column).cloned();
+    }
+    let mut known = scan.computed.iter().flat_map(|known| known.iter());
+    let known = known.find(|known| Some(known.index) == scan.index)?;
+    let key = known.keys.get(place)?;
+    let text = expression(key, &Row(row), writer.context, Style::default(), true).ok()?;
+    Some(Column::of(text, key.ty, key.typmod))
+}
+
+/// Columns by their places.
+struct Row<'r>(&'r [Column]);
+
+impl Names for Row<'_> {
+    fn column(&self, place: usize, _: usize) -> String {
+        self.0
+            .get(place)
+            .map_or(String::new(), |column| column.text.clone())
+    }
+}
+
+/// A table, and what it is called.
+pub(super) fn quoted_alias(table: &str, alias: Option<&str>) -> String {
+    match alias {
+        None => quote_identifier(table),
+        Some(alias) => format!("{} {}", quote_identifier(table), quote_identifier(alias)),
+    }
+}
