@@ -322,7 +322,11 @@ class Django:
         # Each label by itself, so that one whose set-up fails takes no other with it.
         for label in chosen or DJANGO:
             command = [self.python, "runtests.py", "--settings", "suite_settings", "--parallel", "1", "--noinput", label]
-            printed += run(command, tests, PYTHONPATH=f"{target}:{tests}", SUITE_RESULTS=results)
+            said = run(command, tests, PYTHONPATH=f"{target}:{tests}", SUITE_RESULTS=results)
+            if not re.search(r"^Ran [1-9]\d* tests? ", said, re.M):
+                errors = re.findall(r"^\S+(?:Error|Exception): .*", said, re.M)
+                print(f"{label} did not begin: {errors[-1] if errors else said[-300:]}")
+            printed += said
         return of_lines(results), printed
 
 
