@@ -9,10 +9,11 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use base::{coro, Error, Result};
+use base::{coro, Error, Result, SqlState};
 
 use super::{domain, long, session_functions, subquery, Exec};
 use crate::kept::large_bytes;
+use functions::array_parts::DIMENSIONS_MAX;
 use functions::{Body, Call, Coercion, Function};
 use planner::plan::program::{Op, Program};
 use types::{self, Array, Datum, Record, TypeId};
@@ -413,9 +414,16 @@ fn step(cx: &mut Exec<'_>, op: &Op) -> Result<()> {
             any_array(cx, function, types, *all, &value, &array)?
         }
         Op::Member(members) => members.test(&cx.pop()),
-        Op::Array(count, element) => {
+        Op::Array {
+            count,
+            element,
+            nested,
+        } => {
             let elements = cx.pop_many(*count);
-            make_array(*element, elements)?
+            match nested {
+                false => Datum::Array(std::sync::Arc::new(Array::of(*element, elements))),
+                true => array_of_arrays(*element, &elements)?,
+            }
         }
         Op::Record(types, names) => Datum::Record(std::sync::Arc::new(Record {
             values: cx.pop_many(types.len()),
@@ -535,24 +543,25 @@ fn any_array(
     })
 }
 
-/// An array of values, or of arrays of one shape.
-fn make_array(element: TypeId, elements: Vec<Datum>) -> Result<Datum> {
-    let nested: Vec<_> = elements
-        .iter()
-        .filter_map(|value| match value {
-            Datum::Array(array) => Some(array.clone()),
-            _ => None,
-        })
-        .collect();
-    if nested.is_empty() || nested.len() != elements.len() {
+/// An array of arrays of one shape, with one more dimension; of NULLs and empty arrays alone an empty
+/// one.
+fn array_of_arrays(element: TypeId, values: &[Datum]) -> Result<Datum> {
+    let filled = values.iter().filter_map(|value| match value {
+        Datum::Array(array) if !array.dimensions.is_empty() => Some(array.clone()),
+        _ => None,
+    });
+    let nested: Vec<_> = filled.collect();
+    if nested.is_empty() {
         return Ok(Datum::Array(std::sync::Arc::new(Array::of(
-            element, elements,
+            element,
+            Vec::new(),
         ))));
     }
     let shape = &nested[0].dimensions;
-    if nested.iter().any(|array| array.dimensions != *shape) {
+    let is_other = |array: &std::sync::Arc<Array>| array.dimensions != *shape;
+    if nested.len() != values.len() || nested.iter().any(is_other) {
         return Err(Error::new(
-            base::SqlState::of("2202E"),
+            SqlState::of("2202E"),
             "multidimensional arrays must have array expressions with matching dimensions",
         ));
     }
@@ -561,6 +570,15 @@ fn make_array(element: TypeId, elements: Vec<Datum>) -> Result<Datum> {
         lower: 1,
     }];
     dimensions.extend(shape.iter().copied());
+    if dimensions.len() > DIMENSIONS_MAX {
+        let count = dimensions.len();
+        return Err(Error::new(
+            SqlState::PROGRAM_LIMIT_EXCEEDED,
+            format!(
+                "number of array dimensions ({count}) exceeds the maximum allowed ({DIMENSIONS_MAX})"
+            ),
+        ));
+    }
     Ok(Datum::Array(std::sync::Arc::new(Array {
         element: nested[0].element,
         dimensions,

@@ -212,10 +212,15 @@ fn step(op: &Op, stack: &mut Vec<Expr>, values: &dyn Values) -> Option<()> {
             let types = [ty, ty].into();
             truth(ExprKind::AnyArray(left, right, Func(function), types, all))
         }
-        Op::Array(count, element) => {
+        Op::Array {
+            count,
+            element,
+            nested,
+        } => {
             let args = taken(stack, *count)?;
-            let args = args.into_iter().map(|arg| typed(arg, *element)).collect();
             let ty = element.array_of().unwrap_or(TypeId::UNKNOWN);
+            let of = if *nested { ty } else { *element };
+            let args = args.into_iter().map(|arg| typed(arg, of)).collect();
             Expr::new(ExprKind::Array(args, *element), ty, -1)
         }
         Op::Record(types, names) => {

@@ -87,8 +87,15 @@ pub enum Op {
     AnyArray(&'static Function, Rc<[TypeId]>, bool),
     /// Whether the top is in a list.
     Member(Rc<Members>),
-    /// Makes an array of so many values of a type.
-    Array(usize, TypeId),
+    /// Makes an array of so many values of a type, or of so many arrays of them.
+    Array {
+        /// How many.
+        count: usize,
+        /// The type of the innermost elements.
+        element: TypeId,
+        /// Whether each value is an array, and what is made has one more dimension.
+        nested: bool,
+    },
     /// Makes a row value of values of these types, perhaps with names.
     Record(Vec<TypeId>, Option<Arc<[String]>>),
     /// What a subquery gives; whether there is a value it compares with, and which columns of the
@@ -304,7 +311,13 @@ impl Program {
             }
             ExprKind::Array(elements, element) => {
                 self.list(elements);
-                self.ops.push(Op::Array(elements.len(), *element));
+                let is_array =
+                    |value: &Expr| value.ty != *element && value.ty.array_element().is_some();
+                self.ops.push(Op::Array {
+                    count: elements.len(),
+                    element: *element,
+                    nested: elements.iter().any(is_array),
+                });
             }
             ExprKind::Record(fields, names) => {
                 self.list(fields);
