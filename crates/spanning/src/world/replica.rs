@@ -333,9 +333,14 @@ impl World {
             item,
             coordinator: asker,
         });
-        let (generation, len) = (replica.generation, replica.log.len());
+        let len = replica.log.len();
+        self.flush(group, node, len, None);
+    }
+
+    /// A replica's disk has its log up to there a little later, and tells a leader of that term.
+    fn flush(&mut self, group: GroupId, node: usize, len: usize, ack: Option<(usize, Term)>) {
+        let generation = self.replica(group, node).generation;
         let delay = 100 + self.below(2 * MILLISECOND);
-        let ack = None;
         self.after(
             delay,
             Event::Flushed {
@@ -635,19 +640,7 @@ impl World {
             replica.append(entry);
         }
         replica.commit = replica.commit.max(commit.min(len));
-        let generation = replica.generation;
-        let delay = 100 + self.below(2 * MILLISECOND);
-        let ack = Some((from, term));
-        self.after(
-            delay,
-            Event::Flushed {
-                group,
-                node,
-                generation,
-                len,
-                ack,
-            },
-        );
+        self.flush(group, node, len, Some((from, term)));
     }
 
     fn spanning(
