@@ -57,5 +57,6 @@ mod stress;
 mod supply;
 mod switchover;
 mod tidy;
+mod transcripts;
 mod values;
 mod writers;

@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lab::host::Endpoint;
 
-use crate::protocol::{bind, describe, execute, message, parse, query, sync, Wire};
+use crate::transcripts::{bind, describe, execute, message, parse, query, sync, Wire};
 use crate::{shared, source};
 use table::{Statement, SETUP, STATEMENTS, UNSUPPORTED};
 
