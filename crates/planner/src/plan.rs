@@ -480,6 +480,25 @@ pub enum Plan {
     Merge(Box<Merge>),
 }
 
+impl Plan {
+    /// The input whose columns are this node's own, each at its place: a node that only leaves out rows,
+    /// puts them in order, or drops the last columns.
+    pub fn same_columns(&self) -> Option<&Plan> {
+        match self {
+            Plan::Filter(input, _)
+            | Plan::Once(input, _)
+            | Plan::Sort(input, _)
+            | Plan::Distinct(input, _)
+            | Plan::Trim(input, _)
+            | Plan::Limit(input, ..)
+            | Plan::Lock(input, _)
+            | Plan::Anew(_, input)
+            | Plan::Shared(_, input) => Some(input),
+            _ => None,
+        }
+    }
+}
+
 /// WITH RECURSIVE: the rows of `first`, then those of `step` over them, and so on until a step gives
 /// none.
 #[derive(Debug)]

@@ -169,8 +169,8 @@ pub struct Computed {
 }
 
 impl<'a> Exec<'a> {
-    /// To be asked by whatever keeps rows in memory and cannot do without ([`Spill`] is for the rest), with how many bytes they take. That there is
-    /// such memory is another matter ([`base::memory`]).
+    /// To be asked by whatever keeps rows in memory and cannot do without ([`Spill`] is for the rest),
+    /// with how many bytes they take. That there is such memory is another matter ([`base::memory`]).
     ///
     /// # Errors
     /// 53200 when that is more than `quorate.query_mem`.

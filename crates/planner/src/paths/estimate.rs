@@ -311,15 +311,6 @@ impl Planner<'_> {
 pub fn origin_of(plan: &Plan, place: usize) -> Option<(&Scan, usize)> {
     match plan {
         Plan::Scan(scan) => (place < scan.table.columns.len()).then_some((scan, place)),
-        Plan::Filter(input, _)
-        | Plan::Once(input, _)
-        | Plan::Sort(input, _)
-        | Plan::Distinct(input, _)
-        | Plan::Trim(input, _)
-        | Plan::Limit(input, ..)
-        | Plan::Lock(input, _)
-        | Plan::Anew(_, input)
-        | Plan::Shared(_, input) => origin_of(input, place),
         Plan::Project(input, columns) => origin_of(input, columns.get(place)?.as_column()?),
         Plan::Join(join) => match place.checked_sub(join.left_width) {
             None => origin_of(&join.left, place),
@@ -328,7 +319,7 @@ pub fn origin_of(plan: &Plan, place: usize) -> Option<(&Scan, usize)> {
         Plan::Aggregate { input, groups, .. } => {
             origin_of(input, groups.get(place)?.0.as_column()?)
         }
-        _ => None,
+        plan => origin_of(plan.same_columns()?, place),
     }
 }
 

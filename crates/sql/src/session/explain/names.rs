@@ -455,17 +455,9 @@ impl<'a> Writer<'a> {
             }
             Plan::SetOperation(_, _, parts, _) => parts.first().map_or_else(Columns::default, of),
             Plan::Recursive(recursive) => of(&recursive.first),
-            Plan::Filter(input, _)
-            | Plan::Once(input, _)
-            | Plan::Sort(input, _)
-            | Plan::Distinct(input, _)
-            | Plan::Limit(input, ..)
-            | Plan::Lock(input, _)
-            | Plan::Anew(_, input)
-            | Plan::Shared(_, input) => of(input),
             Plan::Window(window) => of(&window.input),
             Plan::With(with) => of(&with.body),
-            _ => Columns::default(),
+            plan => plan.same_columns().map_or_else(Columns::default, of),
         }
     }
 
@@ -527,23 +519,18 @@ pub(super) fn reads_several(plan: &Plan) -> bool {
             Plan::SetOperation(SetOperation::Union, _, parts, _) => parts.iter().map(count).sum(),
             Plan::SetOperation(..) => 2,
             Plan::Scan(_) | Plan::System(..) | Plan::Function { .. } => 1 + subqueries(plan),
-            Plan::Filter(input, _)
-            | Plan::Once(input, _)
-            | Plan::Project(input, _)
+            Plan::Project(input, _)
             | Plan::ProjectSet(input, _)
-            | Plan::Sort(input, _)
-            | Plan::Distinct(input, _)
-            | Plan::Trim(input, _)
-            | Plan::Limit(input, ..)
-            | Plan::Lock(input, _)
-            | Plan::Anew(_, input)
             | Plan::Aggregate { input, .. } => count(input) + subqueries(plan),
             Plan::Window(window) => count(&window.input),
             Plan::Update(update) => 1 + count(&update.input),
             Plan::Delete(delete) => count(&delete.input),
             Plan::Insert(insert) => 1 + count(&insert.input),
             Plan::Merge(_) | Plan::With(_) => 2,
-            _ => 0,
+            plan => {
+                let input = plan.same_columns();
+                input.map_or(0, |input| count(input) + subqueries(plan))
+            }
         }
     }
     count(plan) > 1
