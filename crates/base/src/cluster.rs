@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::codec::{put_bytes, put_varint, Reader};
 use crate::error::{Error, Result};
 
-/// A wish that concerns the members of a cluster. Members go by their names.
+/// A wish that concerns the members or the groups of a cluster. Members go by their names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Administration {
     /// A further node, as a learner. The answer is its number.
@@ -37,6 +37,8 @@ pub enum Administration {
     PromoteAlone,
     /// What the replicas hold is compared now. The answer is in how many ranges they differ.
     CheckConsistency,
+    /// A further group. The answer is its number.
+    AddGroup,
 }
 
 /// A node that is to be added.
@@ -63,6 +65,7 @@ const LEADER_ZONE: u8 = 6;
 const SWITCHOVER: u8 = 7;
 const PROMOTE_ALONE: u8 = 8;
 const CHECK_CONSISTENCY: u8 = 9;
+const ADD_GROUP: u8 = 10;
 
 fn put(out: &mut Vec<u8>, kind: u8, texts: &[&str]) {
     out.push(kind);
@@ -121,6 +124,7 @@ impl Administration {
             }
             Administration::PromoteAlone => out.push(PROMOTE_ALONE),
             Administration::CheckConsistency => out.push(CHECK_CONSISTENCY),
+            Administration::AddGroup => out.push(ADD_GROUP),
         }
         out
     }
@@ -160,6 +164,7 @@ impl Administration {
             SWITCHOVER => Administration::Switchover(optional(&mut reader)?),
             PROMOTE_ALONE => Administration::PromoteAlone,
             CHECK_CONSISTENCY => Administration::CheckConsistency,
+            ADD_GROUP => Administration::AddGroup,
             other => return Err(Error::corrupted(format!("there is no wish {other}"))),
         };
         reader.finish()?;
@@ -202,6 +207,7 @@ mod tests {
             Administration::Switchover(Some("n3".into())),
             Administration::PromoteAlone,
             Administration::CheckConsistency,
+            Administration::AddGroup,
         ] {
             let bytes = wish.encode();
             assert_eq!(Administration::decode(&bytes).unwrap(), wish);

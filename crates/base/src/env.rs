@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use crate::ids::Timestamp;
+use crate::ids::{GroupId, Timestamp};
 
 /// A future that may move between threads.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -61,8 +61,9 @@ pub enum Reactor {
     /// Connections that have not shown yet who they are: whoever floods them with handshakes keeps
     /// neither statements nor Raft from their threads.
     Handshakes,
-    /// The thread of one log, which may block in [`File::sync`].
-    Log,
+    /// The thread of one group's log, which may block in [`File::sync`]; numbered from 0 to
+    /// [`LOG_REACTORS`], which groups take in turn.
+    Log(usize),
     /// Background work on storage: checkpoints, builds of trees.
     Background,
     /// Reading and writing single pages of trees, which may block; numbered from 0 to
@@ -71,6 +72,16 @@ pub enum Reactor {
     /// What can neither give way nor be ended, and may be long: parsing long texts; numbered from 0
     /// to [`PARSE_REACTORS`].
     Parse(usize),
+}
+
+/// How many reactors write logs: so many groups of a node sync beside one another.
+pub const LOG_REACTORS: usize = 3;
+
+impl Reactor {
+    /// That of a group's log.
+    pub fn of_log(group: GroupId) -> Reactor {
+        Reactor::Log(group.0.saturating_sub(1) as usize % LOG_REACTORS)
+    }
 }
 
 /// How many reactors parse long texts: so many such statements are parsed at a time, others wait.

@@ -32,6 +32,7 @@ use storage::{Gap, Store};
 use crate::build::Plan;
 use crate::bulk::Announced;
 use crate::group::outcomes;
+use crate::groups::Groups;
 use crate::record::{Body, Change, RowChange};
 use crate::registry::{index_key, Indexes, Registry};
 
@@ -46,6 +47,8 @@ pub struct Derived {
     catalog_keys: Vec<(TreeId, Key)>,
     /// Whether settings of the cluster change.
     configuration: bool,
+    /// Whether groups of the cluster do.
+    groups: bool,
     /// Builds that begin.
     begun: Vec<Plan>,
     /// Builds that end …
@@ -251,6 +254,7 @@ fn derive_with(
             derived.catalog_keys.push((change.tree, change.key.clone()));
         }
         derived.configuration |= change.tree == TreeId::CONFIGURATION;
+        derived.groups |= change.tree == TreeId::GROUPS;
         match (change.tree, &change.change) {
             (TreeId::DESCRIPTORS, Change::Delete) => derived.dropped.push(tree_of(&change.key)?),
             (TreeId::BUILDS, Change::Insert(row)) => derived.begun.push(Plan::from_row(row)?),
@@ -599,6 +603,9 @@ impl Pieces {
         if derived.configuration {
             load_configuration(store, registry, lsn)?;
         }
+        if derived.groups {
+            registry.groups().note(lsn, groups(store)?);
+        }
         Ok(true)
     }
 
@@ -635,8 +642,16 @@ pub fn load_registry(store: &Store, registry: &Registry, lsn: Lsn) -> Result<()>
 
 /// Notes the settings of the cluster as they are at the newest position, which is `lsn`.
 pub fn load_configuration(store: &Store, registry: &Registry, lsn: Lsn) -> Result<()> {
-    registry.configurations().note(configuration(store, lsn)?);
+    let configuration = configuration(store, lsn)?;
+    registry.configurations().note(lsn, configuration);
     Ok(())
+}
+
+/// The groups of the cluster but the first as they are at the newest position.
+pub fn groups(store: &Store) -> Result<Groups> {
+    let mut groups = Groups::default();
+    for_each_row(store, TreeId::GROUPS, |key, row| groups.take(key, row))?;
+    Ok(groups)
 }
 
 /// The settings of the cluster as they are at the newest position, which is `lsn`.

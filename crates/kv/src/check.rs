@@ -17,6 +17,7 @@ use storage::Store;
 use crate::apply::for_each_row;
 use crate::config::{GroupConfig, GroupSettings};
 use crate::contents::Contents;
+use crate::directory::Directory;
 use crate::group::{history_of, replay_for_check};
 use crate::history::History;
 use crate::overlay::ReadOnly;
@@ -25,6 +26,8 @@ use crate::registry::{index_key, Registry};
 /// What a check found, when everything is sound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckReport {
+    /// The group.
+    pub group: GroupId,
     /// The LSN of the checkpoint.
     pub checkpoint: Lsn,
     /// The last entry of the log.
@@ -59,6 +62,7 @@ pub async fn check(
     let trees = store.check_trees(&mut |_, _, _| Ok(()))?.trees;
     check_indexes(&store, &registry, &trees)?;
     Ok(CheckReport {
+        group,
         checkpoint: store.checkpoint().lsn,
         last,
         segments: on_disk.0,
@@ -74,9 +78,7 @@ fn config(cluster: u64, group: GroupId, directory: &str) -> GroupConfig {
         group,
         node: base::NodeId(0),
         directory: directory.to_owned(),
-        members: Vec::new(),
-        incarnation: 1,
-        begun_after: base::Lsn::ZERO,
+        founded: Directory::founded(&[], 1),
         settings: GroupSettings::default(),
     }
 }

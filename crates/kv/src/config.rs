@@ -120,6 +120,24 @@ pub struct Member {
     pub priority: u32,
     /// The keys with which it shows that it is this member.
     pub keys: Keys,
+    /// In the first group: it is to be removed, and the others let it go before. Setting anything of
+    /// it takes that back.
+    pub leaves: bool,
+}
+
+impl Member {
+    /// As another group than the first has it: where a node is and by what it is known stands in the
+    /// first alone.
+    pub fn of_another_group(&self) -> Member {
+        Member {
+            node: self.node,
+            name: self.name.clone(),
+            voter: self.voter,
+            zone: self.zone.clone(),
+            priority: self.priority,
+            ..Member::default()
+        }
+    }
 }
 
 /// One group as one of its nodes opens it.
@@ -135,11 +153,7 @@ pub struct GroupConfig {
     pub directory: String,
     /// The members when the group was founded, or when this node was added; this node included.
     /// Those that the log knows by now go first, but for their addresses.
-    pub members: Vec<Member>,
-    /// The group's incarnation then.
-    pub incarnation: u64,
-    /// The position after which that began; zero for the first.
-    pub begun_after: Lsn,
+    pub founded: Directory,
     /// What an operator may change.
     pub settings: GroupSettings,
 }

@@ -19,6 +19,9 @@
 //! * The incarnation only grows. A larger one was begun by an operator who accepted that what the
 //!   survivor did not have is lost; nodes of a smaller one have no say any more.
 //!
+//! * Directories of all groups but the first follow that of the first, and never an older one than
+//!   they have followed before ([`Directory::aligned`]).
+//!
 //! # What it leaves out
 //! A node's addresses cannot be changed from here. The node's own configuration overrides what is
 //! listed, so that a cluster on one machine can be started at other ports.
@@ -31,7 +34,11 @@ use raft::Membership;
 
 use crate::config::{KeyHash, Keys, Member, KEY_HASH_BYTES};
 
-const FORMAT: u8 = 3;
+const FORMAT: u8 = 4;
+
+/// A format without members that leave, and without [`Directory::aligned`]; written where there is
+/// nothing of these.
+const OF_ONE_GROUP: u8 = 3;
 
 /// A format with one key of each member, which earlier builds have written.
 const WITH_ONE_KEY: u8 = 2;
@@ -53,6 +60,9 @@ pub struct Directory {
     pub next_node: u64,
     /// Leaders are preferred in this zone; empty if in none.
     pub leader_zone: Arc<str>,
+    /// In another group than the first: it has the members that the first had at this position of
+    /// that, or later. Zero as it was founded.
+    pub aligned: Lsn,
     /// The members, by number.
     pub members: Vec<Member>,
 }
@@ -67,6 +77,7 @@ impl Directory {
             begun_after: Lsn::ZERO,
             next_node: members.last().map_or(0, |last| last.node.0) + 1,
             leader_zone: Arc::from(""),
+            aligned: Lsn::ZERO,
             members,
         }
     }
@@ -104,6 +115,20 @@ impl Directory {
         node.0 < self.next_node && self.member(node).is_none()
     }
 
+    /// What the directory of another group becomes that has the members of the first: those that do
+    /// not leave, as they were at a position of the first.
+    pub fn aligned_with(&self, first: &Directory, at: Lsn) -> Directory {
+        let stay = first.members.iter().filter(|member| !member.leaves);
+        Directory {
+            incarnation: self.incarnation,
+            begun_after: self.begun_after,
+            next_node: first.next_node,
+            leader_zone: first.leader_zone.clone(),
+            aligned: at,
+            members: stay.map(Member::of_another_group).collect(),
+        }
+    }
+
     /// How much a member is preferred as the leader: by zone first, then by priority.
     pub fn rank(&self, member: &Member) -> (bool, u32) {
         let in_zone = !self.leader_zone.is_empty() && member.zone == self.leader_zone;
@@ -112,11 +137,16 @@ impl Directory {
 
     /// The bytes, as context of a membership. Who votes is not among them.
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = vec![FORMAT];
+        let leaves = |member: &Member| member.leaves;
+        let is_more = self.aligned > Lsn::ZERO || self.members.iter().any(leaves);
+        let mut out = vec![if is_more { FORMAT } else { OF_ONE_GROUP }];
         put_varint(&mut out, self.incarnation);
         put_varint(&mut out, self.begun_after.0);
         put_varint(&mut out, self.next_node);
         put_bytes(&mut out, self.leader_zone.as_bytes());
+        if is_more {
+            put_varint(&mut out, self.aligned.0);
+        }
         put_varint(&mut out, self.members.len() as u64);
         for member in &self.members {
             put_varint(&mut out, member.node.0);
@@ -132,6 +162,9 @@ impl Directory {
             for key in [&member.keys.noted, &member.keys.next] {
                 put_bytes(&mut out, key.as_ref().map_or(&[], |key| &key.0[..]));
             }
+            if is_more {
+                out.push(u8::from(member.leaves));
+            }
         }
         out
     }
@@ -143,7 +176,7 @@ impl Directory {
     pub fn decode(bytes: &[u8]) -> Result<Directory> {
         let mut reader = Reader::new(bytes);
         let format = reader.u8()?;
-        if ![FORMAT, WITH_ONE_KEY, WITHOUT_KEYS].contains(&format) {
+        if ![FORMAT, OF_ONE_GROUP, WITH_ONE_KEY, WITHOUT_KEYS].contains(&format) {
             let message = format!("a directory of format {format}, and {FORMAT} is known");
             return Err(Error::corrupted(message));
         }
@@ -151,6 +184,10 @@ impl Directory {
         let begun_after = Lsn(reader.varint()?);
         let next_node = reader.varint()?;
         let leader_zone = reader.str()?.into();
+        let aligned = match format {
+            FORMAT => Lsn(reader.varint()?),
+            _ => Lsn::ZERO,
+        };
         let count: usize = reader.varint_as()?;
         if count > raft::MEMBERS_MAX {
             return Err(Error::corrupted(format!("a directory of {count} members")));
@@ -170,10 +207,11 @@ impl Directory {
                         _ => read_key(reader.bytes()?)?,
                     },
                     next: match format {
-                        FORMAT => read_key(reader.bytes()?)?,
+                        FORMAT | OF_ONE_GROUP => read_key(reader.bytes()?)?,
                         _ => None,
                     },
                 },
+                leaves: format == FORMAT && reader.u8()? != 0,
             })
         };
         let members: Result<Vec<_>> = (0..count).map(|_| member()).collect();
@@ -182,6 +220,7 @@ impl Directory {
             begun_after,
             next_node,
             leader_zone,
+            aligned,
             members: members?,
         };
         reader.finish()?;
@@ -216,6 +255,7 @@ mod tests {
                 noted: (node == 2).then_some(KeyHash([9; KEY_HASH_BYTES])),
                 next: (node == 2 && voter).then_some(KeyHash([8; KEY_HASH_BYTES])),
             },
+            leaves: false,
         }
     }
 
@@ -237,6 +277,24 @@ mod tests {
         let found = Directory::of(&membership, &[moved]).unwrap();
         assert_eq!(&*found.members[0].sql_address, "10.0.0.9:1");
         assert!(Directory::decode(&[9]).is_err());
+    }
+
+    #[test]
+    fn other_groups_follow_the_first() {
+        let mut first = Directory::founded(&[1, 2, 3].map(|node| member(node, true)), 3);
+        assert_eq!(first.encode()[0], OF_ONE_GROUP, "earlier builds read it");
+        first.next_node = 9;
+        first.members[1].leaves = true;
+        let mut again = Directory::decode(&first.encode()).unwrap();
+        again.members.iter_mut().for_each(|one| one.voter = true);
+        assert_eq!(again, first);
+        let other = Directory::founded(&first.members[..2], 1);
+        let other = other.aligned_with(&first, Lsn(70));
+        let nodes: Vec<_> = other.members.iter().map(|one| one.node.0).collect();
+        assert_eq!((nodes, other.incarnation), (vec![1, 3], 1));
+        assert!(other.was_removed(NodeId(2)));
+        let again = Directory::decode(&other.encode()).unwrap();
+        assert_eq!((again.aligned, again.next_node), (Lsn(70), 9));
     }
 
     #[test]

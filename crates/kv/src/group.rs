@@ -41,6 +41,7 @@ mod driver;
 mod figures;
 mod flush;
 mod follow;
+mod founding;
 mod handover;
 mod lag;
 mod latch;
@@ -569,8 +570,10 @@ impl Group {
         self.gate.close();
         let builds = &self.registry.builds().changed;
         let settings = &self.registry.configurations().changed;
+        let groups = &self.registry.groups().changed;
         for event in [
             settings,
+            groups,
             &self.lease_changed,
             &self.leadership_changed,
             &self.room,
@@ -585,7 +588,8 @@ impl Group {
         Ok(())
     }
 
-    fn is_over(&self) -> bool {
+    /// Whether this replica does nothing any more.
+    pub fn is_over(&self) -> bool {
         self.shared.closed.load(Ordering::SeqCst) || self.shared.failed.load(Ordering::SeqCst)
     }
 

@@ -11,15 +11,16 @@ pub mod bulk;
 pub mod catalog;
 pub mod check;
 pub mod config;
-pub mod configuration;
 pub mod contents;
 pub mod directory;
 pub mod engine;
+pub mod followed;
 pub mod frame;
 pub mod gate;
 #[cfg(test)]
 mod gate_tests;
 pub mod group;
+pub mod groups;
 pub mod history;
 pub mod locks;
 #[cfg(test)]

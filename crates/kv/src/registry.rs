@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use base::engine::{IndexDescriptor, TreeDescriptor, TreeKind};
+use base::engine::{Configuration, IndexDescriptor, TreeDescriptor, TreeKind};
 use base::hash::HashMap;
 use base::key::put_key_column;
 use base::limits::KEY_BYTES_MAX;
@@ -24,7 +24,8 @@ use storage::Store;
 use crate::build::Builds;
 use crate::bulk::Announced;
 use crate::catalog::CatalogHistory;
-use crate::configuration::Configurations;
+use crate::followed::Followed;
+use crate::groups::Groups;
 
 /// The secondary indexes of one table, in ascending order of their trees.
 pub type Indexes = Arc<[(TreeId, IndexDescriptor)]>;
@@ -35,7 +36,8 @@ pub struct Registry {
     trees: RwLock<Trees>,
     catalog: Mutex<CatalogHistory>,
     builds: Builds,
-    configurations: Configurations,
+    configurations: Followed<Configuration>,
+    groups: Followed<Groups>,
     /// What large transactions have announced.
     announced: Mutex<BTreeMap<TxnId, Arc<Announced>>>,
 }
@@ -53,8 +55,13 @@ impl Registry {
     }
 
     /// The settings of the cluster.
-    pub fn configurations(&self) -> &Configurations {
+    pub fn configurations(&self) -> &Followed<Configuration> {
         &self.configurations
+    }
+
+    /// The groups of the cluster, in its first.
+    pub fn groups(&self) -> &Followed<Groups> {
+        &self.groups
     }
 
     /// What a large transaction has announced.

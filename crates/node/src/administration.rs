@@ -31,7 +31,7 @@ impl Node {
     /// way.
     pub async fn administer(&self, wish: Administration) -> Result<u64> {
         if wish.is_local() {
-            return self.group.administer(wish).await;
+            return self.hosting.promote_alone().await;
         }
         let deadline = self.env.now().after(LEADER_WAIT_MAX);
         loop {
@@ -63,6 +63,9 @@ impl Node {
         let votes_no_more = this.is_some_and(|this| leaves == Some(&this.name) && this.voter);
         if votes_no_more && self.group.leading().is_some() {
             self.group.switchover(None).await?;
+        }
+        if let Administration::RemoveNode(name) = wish {
+            self.hosting.let_go(name).await?;
         }
         self.group.administer(wish.clone()).await
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::{Error, NodeId, Result, SqlState};
-use kv::{GroupSettings, Member};
+use kv::{Directory, GroupSettings, Member};
 
 use crate::secure::Secure;
 use crate::wire::ClusterId;
@@ -130,6 +130,14 @@ pub struct NodeSettings {
 }
 
 impl NodeConfig {
+    /// The directory of the first group as this node was told of it.
+    pub fn directory(&self) -> Directory {
+        Directory {
+            begun_after: self.begun_after,
+            ..Directory::founded(&self.members, self.incarnation)
+        }
+    }
+
     /// This node among the members.
     ///
     /// # Errors

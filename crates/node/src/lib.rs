@@ -8,6 +8,7 @@
 //! | [`access`] | who may connect: the rules of `pg_hba.conf`, and what may be listened on |
 //! | [`secure`] | how connections are encrypted; [`real::tls`] does it |
 //! | [`config`] | what a node is told when it starts |
+//! | [`hosting`] | the groups that it has |
 //! | [`peers`] | connections between nodes; [`wire`] is what they say |
 //! | [`session`] | serving one client: its stream, its statements, its gate, its timers |
 //! | [`sessions`] | which clients are served here, and how one is cancelled |
@@ -22,6 +23,7 @@ pub mod access;
 pub mod administration;
 mod clients;
 pub mod config;
+pub mod hosting;
 pub mod memory;
 #[cfg(test)]
 mod model;

@@ -1,4 +1,4 @@
-//! The connections between the nodes of a cluster: the group's [`Transport`].
+//! The connections between the nodes of a cluster: the [`Transport`] of all its groups.
 //!
 //! Each node keeps one connection to every other member and sends on it; it receives on the
 //! connections that the others have made to it. So each connection carries frames one way, in
@@ -7,6 +7,13 @@
 //! Whoever has frames for a member writes them to its socket at once, on whatever reactor that is:
 //! handing them to another thread first would cost every commit two changes of thread. Only what a
 //! socket does not take at once waits for the member's task (`peers/queue.rs`).
+//!
+//! # Groups
+//! A connection carries the frames of all groups that both nodes have. A frame names its group
+//! ([`kv::frame`]), and the Hello shows the starts of the node that connects in each of its groups
+//! ([`kv::starts`]): in a group in which it has shown none, nothing is taken from it. A node that
+//! comes to have a further group connects anew to all others ([`Peers::introduce`]), and one that
+//! hears of a group in which it has not been shown anything ends the connection.
 //!
 //! # What may be lost
 //! Frames for a member that is not connected are dropped, and so is what was queued when its
@@ -44,21 +51,21 @@
 mod queue;
 
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use base::env::{read, sleep, write_all, Env, Instant, Reactor, Severity, Stream, TaskStart};
 use base::sync::{self, Event, Mutex, RwLock};
-use base::{Error, NodeId};
-use kv::{Directory, KeyHash, Keys, Member, Start, StartLine, Transport};
+use base::{Error, GroupId, NodeId};
+use kv::{Directory, KeyHash, Keys, Member, Transport};
 
 use self::queue::{Limits, Queue};
 use crate::secure::{NodeCertificate, Secure};
 use crate::wait::{either, timeout, Either};
 use crate::wire::{
-    put_framed, Answer, ClusterId, Hello, Incoming, Outdated, Purpose, Removed, FRAME_BYTES_MAX,
-    HELLO_BYTES_MAX,
+    put_framed, Answer, ClusterId, Hello, Incoming, Lines, Outdated, Purpose, Removed,
+    FRAME_BYTES_MAX, HELLO_BYTES_MAX,
 };
 
 /// What waits for one member, and leaves at a time.
@@ -88,38 +95,17 @@ const RETRY_LAST: Duration = Duration::from_millis(500);
 
 /// Takes the frames that other members send.
 pub trait Receiver: Send + Sync {
-    /// A frame from another member.
-    fn receive(&self, from: NodeId, frame: &[u8]);
+    /// A frame from another member, which has shown its starts in the groups of `lines` when it
+    /// connected. False where it must show those in the frame's group first, and so connect anew.
+    fn receive(&self, from: NodeId, met: &[GroupId], frame: &[u8]) -> bool;
     /// The connection to a member broke; what was sent lately may be lost.
     fn disconnected(&self, node: NodeId);
-    /// A member says that this node has no part in the group any more.
+    /// A member says that this node has no part in the cluster any more.
     fn removed(&self, removed: Removed);
     /// The starts of this node.
-    fn line(&self) -> StartLine;
+    fn lines(&self) -> Lines;
     /// A member says that it has seen this node in a start that its directory knows nothing of.
-    fn outdated(&self, by: &str, seen: Start);
-}
-
-impl Receiver for kv::Group {
-    fn receive(&self, from: NodeId, frame: &[u8]) {
-        kv::Group::receive(self, from, frame);
-    }
-
-    fn disconnected(&self, node: NodeId) {
-        kv::Group::disconnected(self, node);
-    }
-
-    fn removed(&self, removed: Removed) {
-        self.note_removed(removed.incarnation, removed.begun_after);
-    }
-
-    fn line(&self) -> StartLine {
-        self.start_line()
-    }
-
-    fn outdated(&self, by: &str, seen: Start) {
-        self.note_outdated(by, seen);
-    }
+    fn outdated(&self, by: &str, outdated: Outdated);
 }
 
 /// One node's connections to the others.
@@ -132,8 +118,27 @@ pub struct Peers {
     acquaintance: Mutex<Acquaintance>,
     /// Something of that, or the directory, has changed.
     changed: Event,
+    introductions: Arc<Introductions>,
     /// Who takes frames; it holds this in turn, so it is not kept alive from here.
     receiver: OnceLock<Weak<dyn Receiver>>,
+}
+
+/// How often it was said anew in which groups this node shows its starts.
+struct Introductions {
+    count: AtomicU64,
+    changed: Event,
+}
+
+impl Introductions {
+    fn count(&self) -> u64 {
+        self.count.load(Ordering::Acquire)
+    }
+
+    /// Ready when there was another than that.
+    async fn after(&self, introduction: u64) {
+        let is_over = || (self.count() != introduction).then_some(());
+        self.changed.until(is_over).await;
+    }
 }
 
 /// What connections have shown that the directory does not have.
@@ -197,8 +202,8 @@ struct Outgoing {
     member: Member,
     /// The keys that count by now.
     keys: Mutex<Keys>,
-    /// A connection was tried at least once.
-    asked: AtomicBool,
+    /// The introduction with which a connection was tried last, 0 for none.
+    asked: AtomicU64,
     queue: Queue,
 }
 
@@ -207,7 +212,7 @@ impl Outgoing {
         Outgoing {
             keys: Mutex::new(member.keys),
             member,
-            asked: AtomicBool::new(false),
+            asked: AtomicU64::new(0),
             queue: Queue::new(LIMITS),
         }
     }
@@ -278,8 +283,36 @@ impl Transport for Peers {
     }
 
     fn has_asked_all(&self) -> bool {
-        let outgoing = self.outgoing.read();
-        outgoing.iter().all(|one| one.asked.load(Ordering::Acquire))
+        self.has_asked_all_since(1)
+    }
+}
+
+/// What groups other than the first send: connections follow the members of the first alone.
+pub struct Passengers {
+    peers: Arc<Peers>,
+    /// Who was asked before had not been shown the group's starts.
+    since: u64,
+}
+
+impl Transport for Passengers {
+    fn send(&self, to: NodeId, frame: Vec<u8>) {
+        self.peers.send(to, frame);
+    }
+
+    fn flush(&self) {
+        self.peers.flush();
+    }
+
+    fn is_connected(&self, node: NodeId) -> bool {
+        self.peers.is_connected(node)
+    }
+
+    fn sent_bytes(&self, node: NodeId) -> u64 {
+        self.peers.sent_bytes(node)
+    }
+
+    fn has_asked_all(&self) -> bool {
+        self.peers.has_asked_all_since(self.since)
     }
 }
 
@@ -310,8 +343,33 @@ impl Peers {
             directories: AtomicU64::new(0),
             acquaintance: Mutex::default(),
             changed: Event::new(),
+            introductions: Arc::new(Introductions {
+                count: AtomicU64::new(1),
+                changed: Event::new(),
+            }),
             receiver: OnceLock::new(),
         }
+    }
+
+    /// What a further group, which is about to be opened, sends with.
+    pub fn passengers(self: &Arc<Self>) -> Passengers {
+        Passengers {
+            peers: self.clone(),
+            since: self.introductions.count() + 1,
+        }
+    }
+
+    /// This node has a further group: it connects anew to all others, and shows its starts in that
+    /// too.
+    pub fn introduce(&self) {
+        self.introductions.count.fetch_add(1, Ordering::AcqRel);
+        self.introductions.changed.notify_all();
+    }
+
+    fn has_asked_all_since(&self, introduction: u64) -> bool {
+        let outgoing = self.outgoing.read();
+        let mut all = outgoing.iter();
+        all.all(|one| one.asked.load(Ordering::Acquire) >= introduction)
     }
 
     /// Begins to connect, and hands what comes in to `receiver`.
@@ -345,8 +403,9 @@ impl Peers {
             return;
         };
         let (identity, outgoing) = (self.identity.clone(), outgoing.clone());
+        let introductions = self.introductions.clone();
         let start: TaskStart =
-            Box::new(move || Box::pin(keep_connected(identity, outgoing, receiver)));
+            Box::new(move || Box::pin(keep_connected(identity, outgoing, introductions, receiver)));
         self.identity.env.spawn(Reactor::Group, "peer", start);
     }
 
@@ -451,7 +510,7 @@ impl Peers {
         shown: Option<&NodeCertificate>,
     ) -> Result<(), Refusal> {
         let unknown = || Refusal::of(format!("node {} is not known as a member", hello.from));
-        if !matches!(hello.purpose, Purpose::Group { .. }) {
+        if !matches!(hello.purpose, Purpose::Groups(_)) {
             return Err(unknown());
         }
         let guest = match shown {
@@ -575,15 +634,18 @@ impl Peers {
         &self.changed
     }
 
-    /// Receives the frames of a connection that a member has made, until it ends. It is ended when
-    /// something comes from one that was removed meanwhile: whoever could not be told, because it
-    /// could not be reached just then, connects anew and hears so in answer to its Hello.
+    /// Receives the frames of a connection that a member has made, until it ends. The member has
+    /// shown its starts in the groups of `met`. It is ended when something comes from one that was
+    /// removed meanwhile: whoever could not be told, because it could not be reached just then,
+    /// connects anew and hears so in answer to its Hello. And it is ended when something comes for a
+    /// group that this node has had only since then, so that the member shows its starts in that.
     ///
     /// # Errors
     /// Why it ended, unless the member closed it.
     pub async fn receive(
         &self,
         from: NodeId,
+        met: &[GroupId],
         stream: &mut dyn Stream,
         incoming: &mut Incoming,
     ) -> io::Result<()> {
@@ -596,7 +658,9 @@ impl Peers {
                 break;
             }
             looked_at = newest;
-            receiver.receive(from, frame);
+            if !receiver.receive(from, met, frame) {
+                break;
+            }
         }
         Ok(())
     }
@@ -740,6 +804,7 @@ async fn greet_beside(
 async fn keep_connected(
     identity: Arc<Identity>,
     outgoing: Arc<Outgoing>,
+    introductions: Arc<Introductions>,
     receiver: Weak<dyn Receiver>,
 ) {
     let env = &identity.env;
@@ -748,20 +813,25 @@ async fn keep_connected(
     // Said once, not at every try.
     let mut last_error = String::new();
     while !outgoing.queue.is_leaving() {
-        let line = receiver.upgrade().map(|receiver| receiver.line());
-        let line = Box::new(line.unwrap_or_default());
-        let hello = identity.hello(member.node, Purpose::Group { line });
+        // Read before the groups are: there may be more of them than it says, and never fewer.
+        let introduction = introductions.count();
+        let lines = receiver.upgrade().map(|receiver| receiver.lines());
+        let hello = identity.hello(member.node, Purpose::Groups(lines.unwrap_or_default()));
         let greeted = greet_beside(&identity, &outgoing, hello).await;
         if let (Err(error), Some(receiver)) = (&greeted, receiver.upgrade()) {
             take_dismissal(&*receiver, &member.name, error);
         }
-        outgoing.asked.store(true, Ordering::Release);
+        outgoing.asked.store(introduction, Ordering::Release);
         match greeted {
             Ok((mut stream, _)) => {
                 env.log(Severity::Info, &format!("connected to {}", member.name));
                 (pause, last_error) = (RETRY_FIRST, String::new());
                 outgoing.queue.connect(stream.outlet().ok());
-                let error = send_queued(&**env, &outgoing.queue, stream).await;
+                let sending = send_queued(&**env, &outgoing.queue, stream);
+                let error = match either(sending, introductions.after(introduction)).await {
+                    Either::First(error) => error,
+                    Either::Second(()) => io::Error::other("there is another group to speak of"),
+                };
                 outgoing.queue.disconnect();
                 if let Some(receiver) = receiver.upgrade() {
                     receiver.disconnected(member.node);
@@ -792,8 +862,8 @@ fn take_dismissal(receiver: &dyn Receiver, by: &str, error: &io::Error) {
     if let Some(removed) = why.downcast_ref::<Removed>() {
         receiver.removed(*removed);
     }
-    if let Some(Outdated(seen)) = why.downcast_ref::<Outdated>() {
-        receiver.outdated(by, *seen);
+    if let Some(outdated) = why.downcast_ref::<Outdated>() {
+        receiver.outdated(by, *outdated);
     }
 }
 

@@ -33,11 +33,13 @@ use base::engine::{ClusterStatus, Engine, ReplicaStatus};
 use base::env::{
     sleep, write_all, Env, Listener, LocalBoxFuture, Reactor, Severity, Stream, TaskStart,
 };
+use base::ids::FIRST_GROUP;
 use base::sync::{Event, Mutex};
-use base::{Durability, Error, NodeId, Result, SqlState, Timestamp};
+use base::{Durability, Error, GroupId, NodeId, Result, SqlState, Timestamp};
+use kv::check::CheckReport;
 use kv::engine::KvEngine;
 use kv::standby::StandbyEngine;
-use kv::{Directory, Group, GroupConfig, Member, Unwelcome};
+use kv::{Group, GroupConfig, Member, Unwelcome};
 use pg::startup::CancelKey;
 
 use sql::catalog::shared::Catalogs;
@@ -48,6 +50,7 @@ use crate::access::Door;
 use crate::administration;
 use crate::clients;
 use crate::config::{buffers_text, seconds_text, size_text, NodeConfig, NodeSettings};
+use crate::hosting::{self, GroupStatus, Hosting};
 use crate::memory::{self, MemoryStatus};
 use crate::peers::{answer, read_hello, Peers, Receiver, Refusal, CONNECT_TIMEOUT};
 use crate::secure::NodeCertificate;
@@ -76,16 +79,15 @@ const KEYS_PAUSE: Duration = Duration::from_millis(500);
 /// A node that stops waits so long for its sessions to end.
 const STOP_WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// The directory of the group below a node's data directory.
-pub const GROUP_DIRECTORY: &str = "group1";
-
 /// One node.
 pub struct Node {
     pub(crate) env: Arc<dyn Env>,
     pub(crate) config: NodeConfig,
     pub(crate) settings: NodeSettings,
     pub(crate) member: Member,
+    /// The first group, which is the one that clients are served from.
     pub(crate) group: Arc<Group>,
+    pub(crate) hosting: Arc<Hosting>,
     pub(crate) engine: Arc<Engine>,
     /// What its sessions share.
     pub(crate) catalogs: Arc<Catalogs>,
@@ -157,6 +159,8 @@ pub struct NodeStatus {
     pub memory: Option<MemoryStatus>,
     /// What comparing the replicas has shown.
     pub consistency: ConsistencyStatus,
+    /// Its other groups.
+    pub groups: Vec<GroupStatus>,
 }
 
 /// What comparing the replicas has shown, as a status page shows it.
@@ -189,6 +193,8 @@ pub struct MemberStatus {
     pub zone: String,
     /// Leaders go to the voter with the highest.
     pub priority: u32,
+    /// It is to be removed, once all groups have let it go.
+    pub leaves: bool,
     /// Whether the leader has heard of it lately. Known on the leader only.
     pub connected: Option<bool>,
     /// Whether commits wait for it, in the words of `pg_stat_replication`. Known on the leader
@@ -210,6 +216,7 @@ impl MemberStatus {
             voter: replica.voter,
             zone: replica.zone.to_string(),
             priority: replica.priority,
+            leaves: replica.leaves,
             connected: leads.then_some(replica.connected),
             sync_state: (leads && is_other).then(|| replica.sync_state.name()),
             outdated: outdated.contains(&replica.node),
@@ -238,20 +245,15 @@ impl Node {
             env.clone(),
             config.cluster,
             &member,
-            Directory {
-                begun_after: config.begun_after,
-                ..Directory::founded(&config.members, config.incarnation)
-            },
+            config.directory(),
             config.secure.clone(),
         ));
         let group_config = GroupConfig {
             cluster: config.cluster.short(),
-            group: base::ids::FIRST_GROUP,
+            group: FIRST_GROUP,
             node: config.node,
-            directory: GROUP_DIRECTORY.to_owned(),
-            members: config.members.clone(),
-            incarnation: config.incarnation,
-            begun_after: config.begun_after,
+            directory: hosting::directory_of(FIRST_GROUP),
+            founded: config.directory(),
             settings: settings.group.clone(),
         };
         let limits = Limits {
@@ -263,6 +265,7 @@ impl Node {
         let sessions = Arc::new(sessions);
         let observer = sessions.clone();
         let engine = KvEngine::open(env.clone(), group_config, peers.clone(), observer).await?;
+        let hosting = Hosting::begin(env.clone(), peers.clone(), engine.clone()).await?;
         let standby = Arc::new(StandbyEngine::new(env.clone(), engine.clone()));
         let group = engine.group().clone();
         let node = Arc::new(Node {
@@ -270,9 +273,10 @@ impl Node {
             config,
             settings,
             member,
-            group: group.clone(),
-            standby: Arc::new(standby.to_engine()),
-            engine: Arc::new(engine.to_engine()),
+            group,
+            hosting: hosting.clone(),
+            standby: Arc::new(hosting.over_all(standby.to_engine())),
+            engine: Arc::new(hosting.over_all(engine.to_engine())),
             catalogs: Arc::default(),
             peers: peers.clone(),
             sessions,
@@ -288,8 +292,14 @@ impl Node {
         node.log_settings();
         let files: Weak<dyn Files> = Arc::downgrade(&(node.clone() as Arc<dyn Files>));
         node.sessions.serve_files(files);
-        let receiver: Arc<dyn Receiver> = group;
+        let receiver: Arc<dyn Receiver> = hosting.clone();
         peers.start(Arc::downgrade(&receiver));
+        node.task(Reactor::Background, "groups", |node| {
+            Box::pin(node.hosting.clone().follow())
+        });
+        node.task(Reactor::Group, "align groups", |node| {
+            Box::pin(node.hosting.clone().align())
+        });
         node.task(Reactor::Handshakes, "accept peers", |node| {
             let env = node.env.clone();
             Box::pin(accept(env, node, prepared.others, "nodes", welcome_node))
@@ -306,7 +316,9 @@ impl Node {
     /// Lets nobody in any more, ends the sessions, and waits a while for them to go.
     /// A leader hands over first, so that nobody has to wait for an election.
     pub async fn stop(&self) {
-        self.group.hand_over_before_stop().await;
+        for group in self.hosting.groups() {
+            group.hand_over_before_stop().await;
+        }
         self.sessions.close();
         if timeout(&*self.env, STOP_WAIT_MAX, self.sessions.ended())
             .await
@@ -315,10 +327,7 @@ impl Node {
             let message = format!("{} sessions did not end in time", self.sessions.count());
             self.env.log(Severity::Warning, &message);
         }
-        if let Err(error) = self.group.close().await {
-            let message = format!("could not close the group in order: {error}");
-            self.env.log(Severity::Warning, &message);
-        }
+        self.hosting.close().await;
     }
 
     /// Reads the rules of access and the certificates anew. What cannot be read is logged, and what
@@ -345,7 +354,7 @@ impl Node {
 
     /// Whether there is anything of a group in a node's data directory.
     pub fn has_data(directory: &std::path::Path) -> bool {
-        let group = directory.join(GROUP_DIRECTORY);
+        let group = directory.join(hosting::directory_of(FIRST_GROUP));
         crate::real::host::list(&group).is_ok_and(|names| !names.is_empty())
     }
 
@@ -370,7 +379,12 @@ impl Node {
         }
     }
 
-    /// The group.
+    /// Its groups.
+    pub fn hosting(&self) -> &Hosting {
+        &self.hosting
+    }
+
+    /// The first group.
     pub fn group(&self) -> &Arc<Group> {
         &self.group
     }
@@ -427,6 +441,7 @@ impl Node {
             longest_stretch: self.stretches.longest(),
             memory: self.memory.as_deref().map(MemoryStatus::of),
             consistency: self.consistency(&status),
+            groups: self.hosting.further_statuses(),
         }
     }
 
@@ -532,27 +547,37 @@ impl Files for Node {
     }
 }
 
-/// Checks the files of a node that does not run. Nothing is changed.
+/// Checks the files of a node that does not run, group by group. Nothing is changed.
 ///
 /// # Errors
 /// What is not sound, in words.
-pub async fn check(env: Arc<dyn Env>, config: &NodeConfig) -> Result<kv::check::CheckReport> {
+pub async fn check(env: Arc<dyn Env>, config: &NodeConfig) -> Result<Vec<CheckReport>> {
     let cluster = config.cluster.short();
-    kv::check::check(env, cluster, base::ids::FIRST_GROUP, GROUP_DIRECTORY).await
+    let mut reports = Vec::new();
+    for group in hosting::found_on(&*env)? {
+        let directory = hosting::directory_of(group);
+        let report = kv::check::check(env.clone(), cluster, group, &directory).await;
+        reports.push(report.map_err(|error| match group {
+            FIRST_GROUP => error,
+            _ => Error::new(error.state(), format!("group {group}: {}", error.message())),
+        })?);
+    }
+    Ok(reports)
 }
 
-/// What the files of a node that does not run hold at an LSN; none if they cannot be brought there. Nothing is changed.
+/// What the files of a node that does not run hold of a group at an LSN; none if they cannot be
+/// brought there. Nothing is changed.
 ///
 /// # Errors
 /// What is not sound, in words.
 pub async fn contents_at(
     env: Arc<dyn Env>,
     config: &NodeConfig,
+    group: GroupId,
     lsn: base::Lsn,
 ) -> Result<Option<kv::contents::Contents>> {
     let cluster = config.cluster.short();
-    let group = base::ids::FIRST_GROUP;
-    kv::check::contents_at(env, cluster, group, GROUP_DIRECTORY, lsn).await
+    kv::check::contents_at(env, cluster, group, &hosting::directory_of(group), lsn).await
 }
 
 /// Seconds since 1970 at a time that is counted from 2000 on.
@@ -638,6 +663,8 @@ fn refused_line(from: &str, error: &io::Error) -> String {
 struct Guest {
     stream: Box<dyn Stream>,
     incoming: Incoming,
+    /// The groups in which it has shown its starts.
+    met: Vec<GroupId>,
     from: NodeId,
     purpose: Purpose,
 }
@@ -651,10 +678,11 @@ async fn hear(node: &Arc<Node>, stream: Box<dyn Stream>) -> io::Result<Guest> {
     let (refusal, error) = match read {
         Ok(hello) => match node.peers.check(&hello, shown.as_ref()) {
             Ok(()) => match meet(node, &hello).await {
-                Ok(()) => {
+                Ok(met) => {
                     return Ok(Guest {
                         stream,
                         incoming,
+                        met,
                         from: hello.from,
                         purpose: hello.purpose,
                     })
@@ -675,19 +703,31 @@ async fn hear(node: &Arc<Node>, stream: Box<dyn Stream>) -> io::Result<Guest> {
     Err(error)
 }
 
-/// Looks whether a member that wants to send frames of the group is the one that was known before.
-async fn meet(node: &Node, hello: &Hello) -> Result<(), Refusal> {
-    let Purpose::Group { line } = &hello.purpose else {
-        return Ok(());
+/// Looks whether a member that wants to send frames of groups is the one that was known before, in
+/// each of them that this node has now: those.
+async fn meet(node: &Node, hello: &Hello) -> Result<Vec<GroupId>, Refusal> {
+    let Purpose::Groups(lines) = &hello.purpose else {
+        return Ok(Vec::new());
     };
-    let met = node.group.meet(hello.from, line).await;
-    met.map_err(|unwelcome| Refusal {
-        why: format!("node {} is not heard: {unwelcome}", hello.from),
-        answer: match unwelcome {
-            Unwelcome::Outdated(seen) => Answer::Outdated(Outdated(seen)),
-            Unwelcome::NotNoted(_) => Answer::Refused,
-        },
-    })
+    let mut groups = Vec::new();
+    for (group, line) in lines {
+        let Some(engine) = node.hosting.engine(*group) else {
+            continue;
+        };
+        let met = engine.group().meet(hello.from, line).await;
+        met.map_err(|unwelcome| Refusal {
+            why: format!("node {} is not heard: {unwelcome}", hello.from),
+            answer: match unwelcome {
+                Unwelcome::Outdated(seen) => {
+                    let group = *group;
+                    Answer::Outdated(Outdated { group, seen })
+                }
+                Unwelcome::NotNoted(_) => Answer::Refused,
+            },
+        })?;
+        groups.push(*group);
+    }
+    Ok(groups)
 }
 
 /// Serves another node, on the reactor where what it wants belongs.
@@ -700,17 +740,18 @@ async fn serve_node(
     let Guest {
         mut stream,
         mut incoming,
+        met,
         from,
         purpose,
     } = guest;
     match purpose {
-        Purpose::Group { .. } => {
+        Purpose::Groups(_) => {
             answer(&mut *stream, &Answer::Welcome).await?;
             stream.detach()?;
             let (address, unproved) = (address.to_owned(), unproved.clone());
             node.task(Reactor::Group, "receive", move |node| {
                 Box::pin(async move {
-                    let received = node.peers.receive(from, &mut *stream, &mut incoming);
+                    let received = node.peers.receive(from, &met, &mut *stream, &mut incoming);
                     // The other end logs its loss; a break is nothing that an operator must mend.
                     if let Err(error) = received.await {
                         if error.kind() == io::ErrorKind::InvalidData {

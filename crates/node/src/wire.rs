@@ -4,7 +4,7 @@
 //! n2 (connects)                             n1 (peer port)
 //!   Hello ──────────────────────────────►   checks version, cluster, who it is
 //!         ◄──────────────────────────────   Answer: welcome, not the leader, refused, removed
-//!   frames of the group, one way, or the bytes of a client's session, both ways
+//!   frames of groups, one way, or the bytes of a client's session, both ways
 //! ```
 //!
 //! Hello and answer are *framed*: a length of 4 bytes, big-endian, then so many bytes; frames of
@@ -19,7 +19,7 @@
 //! | from, to | node ids, varints |
 //! | incarnation | varint: that of the group as the node that connects knows it |
 //! | name, address | of the node that connects, so that one who does not know it can answer |
-//! | purpose | 1 byte: 1 group, 2 session, 3 cancel, 4 administer, 5 directory, 9 reload; then what belongs to it |
+//! | purpose | 1 byte: 1 group, 2 session, 3 cancel, 4 administer, 5 directory, 9 reload, 10 groups; then what belongs to it |
 //!
 //! Whoever is refused is told just that: nobody who does not belong here learns of which cluster or
 //! version a node is, nor what was wrong. It stands in the log of the node that refuses.
@@ -31,7 +31,9 @@ use std::sync::Arc;
 use base::cluster::Administration;
 use base::codec::{put_bytes, put_varint, Reader};
 use base::env::{read, Stream};
-use base::{Error, Lsn, NodeId, Result, SqlState};
+use base::ids::FIRST_GROUP;
+use base::{Error, GroupId, Lsn, NodeId, Result, SqlState};
+use kv::groups::GROUPS_MAX;
 use kv::{Start, StartLine};
 use pg::auth::Access;
 use pg::handover::Resume;
@@ -114,11 +116,8 @@ pub struct Hello {
 /// What a connection between nodes is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Frames of the group follow.
-    Group {
-        /// The starts of the node that connects.
-        line: Box<StartLine>,
-    },
+    /// Frames of groups follow.
+    Groups(Lines),
     /// A client's session is passed on.
     Session {
         /// The client's address, `ip:port`.
@@ -151,6 +150,9 @@ pub enum Purpose {
     Administer(Administration),
 }
 
+/// The starts of a node in each of its groups, the first group's first.
+pub type Lines = Vec<(GroupId, StartLine)>;
+
 /// What a Hello is answered with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
@@ -164,6 +166,33 @@ pub enum Answer {
     Removed(Removed),
     /// The one that connects was seen in a start that it knows nothing of.
     Outdated(Outdated),
+}
+
+/// A node of one group has no other words for its starts than it had before there were several.
+fn put_lines(out: &mut Vec<u8>, lines: &Lines) {
+    match &lines[..] {
+        [(FIRST_GROUP, line)] => {
+            out.push(GROUP);
+            line.encode(out);
+        }
+        lines => {
+            out.push(GROUPS);
+            put_varint(out, lines.len() as u64);
+            for (group, line) in lines {
+                put_varint(out, u64::from(group.0));
+                line.encode(out);
+            }
+        }
+    }
+}
+
+fn read_lines(reader: &mut Reader<'_>) -> Result<Lines> {
+    let count: usize = reader.varint_as()?;
+    if count > GROUPS_MAX {
+        return Err(Error::corrupted(format!("a node of {count} groups")));
+    }
+    let line = |_| Ok((GroupId(reader.varint_as()?), StartLine::decode(reader)?));
+    (0..count).map(line).collect()
 }
 
 /// What a node learns that has no part in the group any more.
@@ -189,11 +218,16 @@ impl std::error::Error for Removed {}
 
 /// What a node learns whose directory is older than what another knows of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outdated(pub Start);
+pub struct Outdated {
+    /// Of which group.
+    pub group: GroupId,
+    /// In which start of it the other has seen the node.
+    pub seen: Start,
+}
 
 impl fmt::Display for Outdated {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let number = self.0.number;
+        let number = self.seen.number;
         write!(
             f,
             "it has seen start {number} of this node, of which this directory knows nothing"
@@ -263,6 +297,7 @@ const CANCEL: u8 = 3;
 const ADMINISTER: u8 = 4;
 const DIRECTORY: u8 = 5;
 const RELOAD: u8 = 9;
+const GROUPS: u8 = 10;
 
 impl Hello {
     /// The bytes, without their length.
@@ -276,10 +311,7 @@ impl Hello {
         put_bytes(&mut out, self.name.as_bytes());
         put_bytes(&mut out, self.address.as_bytes());
         match &self.purpose {
-            Purpose::Group { line } => {
-                out.push(GROUP);
-                line.encode(&mut out);
-            }
+            Purpose::Groups(lines) => put_lines(&mut out, lines),
             Purpose::Session {
                 client,
                 server,
@@ -338,9 +370,8 @@ impl Hello {
         let name = reader.str()?.into();
         let address = reader.str()?.into();
         let purpose = match reader.u8()? {
-            GROUP => Purpose::Group {
-                line: Box::new(StartLine::decode(&mut reader)?),
-            },
+            GROUP => Purpose::Groups(vec![(FIRST_GROUP, StartLine::decode(&mut reader)?)]),
+            GROUPS => Purpose::Groups(read_lines(&mut reader)?),
             SESSION => Purpose::Session {
                 client: reader.str()?.to_owned(),
                 server: reader.str()?.to_owned(),
@@ -394,10 +425,14 @@ impl Answer {
                 put_varint(&mut out, removed.begun_after.0);
                 out
             }
-            Answer::Outdated(Outdated(seen)) => {
-                let mut out = vec![4];
+            Answer::Outdated(Outdated { group, seen }) => {
+                let is_first = *group == FIRST_GROUP;
+                let mut out = vec![if is_first { 4 } else { 5 }];
                 put_varint(&mut out, seen.number);
                 out.extend_from_slice(&seen.token.to_be_bytes());
+                if !is_first {
+                    put_varint(&mut out, u64::from(group.0));
+                }
                 out
             }
         }
@@ -417,10 +452,16 @@ impl Answer {
                 incarnation: reader.varint()?,
                 begun_after: Lsn(reader.varint()?),
             }),
-            4 => Answer::Outdated(Outdated(Start {
-                number: reader.varint()?,
-                token: reader.u64()?,
-            })),
+            kind @ (4 | 5) => Answer::Outdated(Outdated {
+                seen: Start {
+                    number: reader.varint()?,
+                    token: reader.u64()?,
+                },
+                group: match kind {
+                    4 => FIRST_GROUP,
+                    _ => GroupId(reader.varint_as()?),
+                },
+            }),
             other => return Err(Error::corrupted(format!("an answer of kind {other}"))),
         };
         reader.finish()?;
@@ -573,12 +614,19 @@ mod tests {
 
     #[test]
     fn hellos_and_answers_come_back() {
+        let outdated = |group| {
+            let (number, token) = (7, u64::MAX);
+            let seen = Start { number, token };
+            Answer::Outdated(Outdated { group, seen })
+        };
         let mut line = StartLine::default();
         (1..300).for_each(|token| line.extend(token << 40));
         let purposes = [
-            Purpose::Group {
-                line: Box::new(line),
-            },
+            Purpose::Groups(vec![(FIRST_GROUP, line.clone())]),
+            Purpose::Groups(vec![
+                (FIRST_GROUP, StartLine::default()),
+                (GroupId(7), line),
+            ]),
             Purpose::Session {
                 client: "127.0.0.1:4711".to_owned(),
                 server: "127.0.0.2:5433".to_owned(),
@@ -616,10 +664,8 @@ mod tests {
                 incarnation: 2,
                 begun_after: Lsn(9),
             }),
-            Answer::Outdated(Outdated(Start {
-                number: 7,
-                token: u64::MAX,
-            })),
+            outdated(FIRST_GROUP),
+            outdated(GroupId(300)),
         ] {
             assert_eq!(Answer::decode(&answer.encode()).unwrap(), answer);
         }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::env::Env;
+use base::ids::FIRST_GROUP;
 use base::Lsn;
 use kv::check::CheckReport;
 use kv::contents::Contents;
@@ -31,18 +32,23 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     for data in &options.data {
         for (node, dir) in layout::nodes_of(data)? {
             match check(&node, &dir) {
-                Ok(checked) => {
-                    println!("{}: {}", checked.name, words(&checked.report));
-                    sound.push(checked);
+                Ok(groups) => {
+                    for checked in &groups {
+                        println!("{}: {}", checked.name, words(&checked.report));
+                    }
+                    sound.extend(groups);
                 }
                 Err(failure) => failures.push(format!("{}: {failure}", node.name)),
             }
         }
     }
-    if sound.len() > 1 {
-        let found = compare::compare(&sound)?;
-        found.same.iter().for_each(|line| println!("{line}"));
-        failures.extend(found.different);
+    sound.sort_by_key(|checked| checked.report.group);
+    for replicas in sound.chunk_by(|a, b| a.report.group == b.report.group) {
+        if replicas.len() > 1 {
+            let found = compare::compare(replicas)?;
+            found.same.iter().for_each(|line| println!("{line}"));
+            failures.extend(found.different);
+        }
     }
     match failures.is_empty() {
         true => Ok(()),
@@ -50,29 +56,33 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     }
 }
 
-/// A node whose files are sound.
+/// A group of a node whose files are sound.
 struct Checked {
+    /// That of the node, and of the group if it is another than the first.
     name: String,
     dir: PathBuf,
     config: NodeConfig,
     report: CheckReport,
 }
 
-fn check(node: &NodeAddress, dir: &Path) -> Result<Checked, Failure> {
+fn check(node: &NodeAddress, dir: &Path) -> Result<Vec<Checked>, Failure> {
     if let Some(pid) = host::owner(dir) {
         return Err(format!("it runs (process {pid}); stop it first"));
     }
     let config = layout::read_node(dir)?.config()?;
-    let (name, dir) = (node.name.clone(), dir.to_owned());
-    let report = ask(&name, &dir, &config, async |env, config| {
+    let reports = ask(&node.name, dir, &config, async |env, config| {
         node::server::check(env, &config).await
     })?;
-    Ok(Checked {
-        name,
-        dir,
-        config,
+    let of_group = |report: CheckReport| Checked {
+        name: match report.group {
+            FIRST_GROUP => node.name.clone(),
+            group => format!("{}, group {group}", node.name),
+        },
+        dir: dir.to_owned(),
+        config: config.clone(),
         report,
-    })
+    };
+    Ok(reports.into_iter().map(of_group).collect())
 }
 
 /// What a node holds at an LSN; none if its files cannot be brought there.
@@ -80,8 +90,9 @@ fn contents_at(checked: &Checked, lsn: Lsn) -> Result<Option<Contents>, Failure>
     let Checked {
         name, dir, config, ..
     } = checked;
+    let group = checked.report.group;
     ask(name, dir, config, async move |env, config| {
-        node::server::contents_at(env, &config, lsn).await
+        node::server::contents_at(env, &config, group, lsn).await
     })
 }
 

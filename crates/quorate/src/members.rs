@@ -456,13 +456,11 @@ fn set_aside(target: &Path) -> Result<PathBuf, Failure> {
         .ok_or("there is no place for the old data")?;
     layout::make_private_dir(&aside)?;
     let failed = |error: std::io::Error| format!("could not set the old data aside: {error}");
-    host::set_aside(
-        target,
-        node::server::GROUP_DIRECTORY,
-        layout::NODE_FILE,
-        &aside,
-    )
-    .map_err(failed)?;
+    let names = host::list(target).map_err(failed)?;
+    // The first group's goes last: with it, the node is what it was.
+    let mut groups = node::hosting::directories_among(names);
+    groups.reverse();
+    host::set_aside(target, &groups, layout::NODE_FILE, &aside).map_err(failed)?;
     Ok(aside)
 }
 

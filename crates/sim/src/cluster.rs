@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::cluster::Administration;
+use base::engine::ClusterStatus;
 use base::env::{Instant, Reactor};
+use base::ids::FIRST_GROUP;
 use base::sync::Mutex;
-use base::{Error, Lsn, NodeId, SqlState};
+use base::{Error, GroupId, Lsn, NodeId, SqlState};
 use kv::check::CheckReport;
-use kv::{Directory, Member};
+use kv::{Directory, Group, Member};
 use lab::client::Addresses;
 use node::config::NodeConfig;
 use node::server::Node;
@@ -82,6 +84,29 @@ impl std::fmt::Debug for Cluster {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Cluster({} nodes, {:?})", self.places.len(), self.world)
     }
+}
+
+/// Whether all replicas of a group know of one leader and are equally far, and its members are these.
+fn are_settled(replicas: &[Arc<Group>], members: &[(NodeId, bool)]) -> bool {
+    let statuses: Vec<_> = replicas.iter().map(|group| group.status()).collect();
+    let applied = |status: &ClusterStatus| {
+        let mut replicas = status.replicas.iter();
+        let this = replicas.find(|one| one.node == status.node);
+        this.map(|this| this.applied)
+    };
+    let first = &statuses[0];
+    let is_like = |other: &ClusterStatus| {
+        applied(other) == applied(first)
+            && Some(other.commit) == applied(first)
+            && (other.term, other.incarnation) == (first.term, first.incarnation)
+    };
+    let has_members = |group: &Arc<Group>| {
+        let directory = group.directory();
+        let found = directory.members.iter().map(|one| (one.node, one.voter));
+        found.eq(members.iter().copied())
+    };
+    let is_led = replicas.iter().any(|group| group.leading().is_some());
+    is_led && statuses.iter().all(is_like) && replicas.iter().all(has_members)
 }
 
 /// The name and the addresses of the node at that place.
@@ -338,7 +363,7 @@ impl Cluster {
     ///
     /// # Errors
     /// What is not sound.
-    pub fn check(&mut self, node: usize) -> Result<CheckReport, String> {
+    pub fn check(&mut self, node: usize) -> Result<Vec<CheckReport>, String> {
         let env = self.world.env(self.places[node].host);
         let config = self.config(node);
         let result = Arc::new(Mutex::new(None));
@@ -353,7 +378,7 @@ impl Cluster {
             .run_until(CHECK_MAX, move |_| done.lock().is_some());
         let checked = result.lock().take();
         match checked {
-            Some(Ok(report)) => Ok(report),
+            Some(Ok(reports)) => Ok(reports),
             Some(Err(error)) => Err(format!("the files of n{}: {error}", node + 1)),
             None => Err(format!("n{} is not checked within {CHECK_MAX:?}", node + 1)),
         }
@@ -442,6 +467,11 @@ impl Cluster {
         self.places[node].life.lock().node.clone()
     }
 
+    /// How often a node was started.
+    pub(crate) fn starts(&self, node: usize) -> u64 {
+        self.places[node].starts
+    }
+
     /// Whether a node runs.
     pub fn is_alive(&self, node: usize) -> bool {
         self.world.is_alive(self.places[node].host)
@@ -506,21 +536,19 @@ impl Cluster {
             .present()
             .into_iter()
             .filter_map(|node| self.node(node));
-        let mut found = running.filter_map(|node| {
-            let first = node
-                .group()
-                .consistency()
-                .inconsistencies
-                .into_iter()
-                .next()?;
-            Some(first.words(|node| format!("node {node}")))
+        let groups = running.flat_map(|node| node.hosting().groups());
+        let mut found = groups.filter_map(|group| {
+            let inconsistencies = group.consistency().inconsistencies;
+            let first = inconsistencies.into_iter().next()?;
+            let words = first.words(|node| format!("node {node}"));
+            Some(format!("group {}: {words}", group.id()))
         });
         found.next()
     }
 
-    /// Whether every member leads or follows and has applied all that is committed, and nobody else
-    /// runs.
-    pub fn is_settled(&self) -> bool {
+    /// Whether every member leads or follows in each group and has applied all that is committed, and
+    /// nobody else runs.
+    pub fn is_settled(&self, groups: usize) -> bool {
         let Some(directory) = self.directory() else {
             return false;
         };
@@ -531,20 +559,17 @@ impl Cluster {
         if others.into_iter().any(|node| self.is_alive(node)) {
             return false;
         }
-        let members = directory.members.iter().map(|member| {
-            let node = self.node(self.place_of(member.node)?)?;
-            Some((node.status(), node.group().directory()))
-        });
-        let statuses: Option<Vec<_>> = members.collect();
-        statuses.is_some_and(|statuses| {
-            let (first, first_directory) = &statuses[0];
-            statuses.iter().all(|(status, directory)| {
-                status.applied == first.applied
-                    && status.commit == first.applied
-                    && status.term == first.term
-                    && directory.members == first_directory.members
-                    && status.incarnation == first.incarnation
-            })
+        let mut groups = (1..=groups as u32).map(GroupId);
+        groups.all(|group| {
+            let has = |member: &&Member| group == FIRST_GROUP || !member.leaves;
+            let members = directory.members.iter().filter(has);
+            let replica = |member: &Member| {
+                let node = self.node(self.place_of(member.node)?)?;
+                Some(node.hosting().engine(group)?.group().clone())
+            };
+            let votes: Vec<_> = members.clone().map(|one| (one.node, one.voter)).collect();
+            let replicas = members.map(replica).collect::<Option<Vec<_>>>();
+            replicas.is_some_and(|replicas| are_settled(&replicas, &votes))
         })
     }
 

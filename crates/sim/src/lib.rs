@@ -20,6 +20,7 @@ pub mod world;
 
 mod disk;
 mod env;
+mod further;
 mod net;
 mod operator;
 mod schema;

@@ -11,13 +11,17 @@
 //! What a file does not name is as usual, or off where it says `only = true`. A fault's figure says
 //! how often it is drawn in proportion to the others; a client's, how many of them there are. With
 //! `looks-inside = false` nobody looks at what leaders believe ([`crate::watch`]): whatever is wrong,
-//! clients have to find it.
+//! clients have to find it. `groups = 3` gives the cluster as many groups; the further ones have
+//! clients of their own ([`crate::further`]).
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
 use crate::faults::{Fault, KINDS};
+
+/// Groups of a cluster at most.
+const GROUPS_MAX: usize = 8;
 
 /// Clients of one kind at most.
 const CLIENTS_MAX: usize = 64;
@@ -72,6 +76,8 @@ pub struct Mix {
     pub clients: Clients,
     /// Whether what leaders believe is held against the truth.
     pub looks_inside: bool,
+    /// How many groups the cluster has.
+    pub groups: usize,
 }
 
 impl Default for Mix {
@@ -80,6 +86,7 @@ impl Default for Mix {
             faults: Weights(Fault::ALL.map(Fault::weight)),
             clients: Clients::default(),
             looks_inside: true,
+            groups: 1,
         }
     }
 }
@@ -91,6 +98,7 @@ struct Written {
     #[serde(default)]
     only: bool,
     looks_inside: Option<bool>,
+    groups: Option<usize>,
     #[serde(default)]
     faults: BTreeMap<String, u32>,
     #[serde(default)]
@@ -106,8 +114,12 @@ impl Mix {
         let written: Written = toml::from_str(text).map_err(|error| error.to_string())?;
         let mut mix = Mix {
             looks_inside: written.looks_inside.unwrap_or(true),
+            groups: written.groups.unwrap_or(1),
             ..Mix::default()
         };
+        if !(1..=GROUPS_MAX).contains(&mix.groups) {
+            return Err(format!("{} groups, not 1 to {GROUPS_MAX}", mix.groups));
+        }
         if written.only {
             mix.faults = Weights([0; KINDS]);
             mix.clients = Clients {
@@ -159,12 +171,17 @@ mod tests {
         assert_eq!(mix.faults.of(Fault::LeaderCrash), 0);
         assert_eq!(mix.faults.of(Fault::Freeze), Fault::Freeze.weight());
         assert_eq!((mix.clients.writers, mix.clients.readers), (3, 5));
+        assert_eq!(
+            (mix.groups, Mix::parse("groups = 3").unwrap().groups),
+            (1, 3)
+        );
         assert!(mix.looks_inside && !Mix::parse("looks-inside = false").unwrap().looks_inside);
         for wrong in [
             "[faults]\nearthquakes = 1",
             "[clients]\npoets = 1",
             "[clients]\nlists = 65",
             "seconds = 4",
+            "groups = 0",
             "[faults]\nfreezes = -1",
         ] {
             assert!(Mix::parse(wrong).is_err(), "{wrong}");

@@ -27,7 +27,7 @@
 use std::time::Duration;
 
 use base::cluster::{Administration, NewNode};
-use base::{Error, NodeId};
+use base::{Error, GroupId, NodeId};
 use kv::{Directory, PRIORITY_USUAL};
 
 use crate::cluster::{Answer, Cluster};
@@ -538,17 +538,28 @@ fn check_last_words(cluster: &Cluster, node: usize) -> Result<(), String> {
     }
 }
 
-/// Whether a node has all that the leader has, at this instant and on its disk.
+/// Whether a node has all that the leaders of all groups have, at this instant and on its disk.
 fn has_all(cluster: &Cluster, survivor: usize) -> bool {
-    let Some(leader) = cluster.leader().and_then(|(node, _)| cluster.node(node)) else {
-        return false;
+    let present = cluster.present().into_iter();
+    let running = present.filter(|node| cluster.is_alive(*node));
+    let running = running.filter_map(|node| cluster.node(node));
+    let replicas: Vec<_> = running.flat_map(|node| node.hosting().groups()).collect();
+    let mut groups: Vec<_> = replicas.iter().map(|group| group.id()).collect();
+    groups.dedup();
+    let has_all_of = |group: &GroupId| {
+        let leading = replicas.iter().filter(|one| one.id() == *group);
+        let leader = leading.filter_map(|one| Some((one.leading()?, one)));
+        let Some((_, leader)) = leader.max_by_key(|(term, _)| *term) else {
+            return false;
+        };
+        let status = leader.status();
+        let find = |node: NodeId| status.replicas.iter().find(|one| one.node == node);
+        match (find(status.node), find(cluster.number(survivor))) {
+            (Some(own), Some(other)) => other.flushed >= own.sent,
+            _ => false,
+        }
     };
-    let status = leader.group().status();
-    let find = |node: NodeId| status.replicas.iter().find(|one| one.node == node);
-    match (find(status.node), find(cluster.number(survivor))) {
-        (Some(own), Some(other)) => cluster.is_alive(survivor) && other.flushed >= own.sent,
-        _ => false,
-    }
+    cluster.is_alive(survivor) && groups.iter().all(has_all_of)
 }
 
 /// All but the survivor die at once.

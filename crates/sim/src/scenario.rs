@@ -8,14 +8,16 @@
 //! settles and that every replica holds the same.
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
+use base::cluster::Administration;
 use base::env::{sleep, Env, LocalBoxFuture, Reactor, TaskStart};
 use base::sync::Mutex;
-use base::Durability;
+use base::{Durability, GroupId};
 use kv::history::{Compared, History};
 use kv::planted::{self, Bug};
 use lab::client::{Addresses, Client};
@@ -25,6 +27,7 @@ use lab::restless::RestlessClient;
 
 use crate::cluster::Cluster;
 use crate::faults::{Counts, Injector};
+use crate::further::Further;
 use crate::mix::Mix;
 use crate::operator::News;
 use crate::schema::SchemaClient;
@@ -222,6 +225,7 @@ struct Run {
     working: Arc<AtomicUsize>,
     injector: Injector,
     watch: Watch,
+    further: Further,
     failovers: u64,
     last_leader: Option<(usize, u64)>,
     /// Whoever finds it, if anything is wrong next.
@@ -278,6 +282,7 @@ impl Run {
             working: Arc::default(),
             injector: Injector::new(config.nodes, config.power_holds(), config.mix.faults),
             watch: Watch::default(),
+            further: Further::default(),
             failovers: 0,
             last_leader: None,
             check: Check::End,
@@ -293,7 +298,7 @@ impl Run {
             events: self.cluster.world.events(),
             faults: self.injector.counts,
             failovers: self.failovers,
-            commits: oracle.commits,
+            commits: oracle.commits + self.further.commits(),
             reads: oracle.reads,
             lacked_space: oracle.lacked_space,
         }
@@ -331,7 +336,7 @@ impl Run {
             self.tend()?;
             self.look()?;
             let working = self.working.load(Ordering::SeqCst);
-            if working == 0 && self.injector.is_idle() && self.cluster.is_settled() {
+            if working == 0 && self.injector.is_idle() && self.is_settled() {
                 return Ok(());
             }
             if self.cluster.world.elapsed() > end {
@@ -343,14 +348,22 @@ impl Run {
         }
     }
 
+    fn is_settled(&self) -> bool {
+        self.cluster.is_settled(self.config.mix.groups)
+    }
+
     /// Looks at what has become of the operator's wishes.
     fn tend(&mut self) -> Result<(), String> {
         let news = self.injector.tend(&mut self.cluster);
         match news.inspect_err(|_| self.check = Check::Operator)? {
             Some(News::Doomed) => self.oracle.lock().mark(),
-            Some(News::Lost) => self.oracle.lock().forget(),
+            Some(News::Lost) => {
+                self.oracle.lock().forget();
+                self.further.forget();
+            }
             None => {}
         }
+        self.further.tend(&self.cluster, &self.stop);
         Ok(())
     }
 
@@ -375,6 +388,7 @@ impl Run {
 
     fn look(&mut self) -> Result<(), String> {
         let seen = self.oracle.lock().violation.clone();
+        let seen = seen.or_else(|| self.further.violation());
         let stopped = || self.cluster.stopped();
         let watch = &mut self.watch;
         let mut believed = || match self.config.mix.looks_inside {
@@ -458,11 +472,25 @@ impl Run {
         })?;
         // A standby may show a new session the past, in which the bank was empty.
         let end = self.cluster.world.elapsed() + SETUP_MAX;
-        while !self.cluster.is_settled() {
+        let mut groups = 1;
+        let mut founded = None;
+        while groups < self.config.mix.groups || !self.cluster.is_settled(groups) {
             if self.cluster.world.elapsed() > end {
                 return Err(format!("set-up: no peace after {SETUP_MAX:?}"));
             }
             self.cluster.world.run_for(SETTLE_LOOK);
+            if groups < self.config.mix.groups {
+                let wish = || self.cluster.wish(0, Administration::AddGroup);
+                let answer = founded.get_or_insert_with(wish).lock().take();
+                if let Some(answer) = answer {
+                    let number = answer.map_err(|error| format!("set-up: {error}"))?;
+                    groups += 1;
+                    founded = None;
+                    if number != groups as u64 {
+                        return Err(format!("set-up: group {number} instead of {groups}"));
+                    }
+                }
+            }
         }
         Ok(())
     }
@@ -586,36 +614,52 @@ impl Run {
 
     /// All lose their power, and what their disks kept must be sound, and of one history.
     fn check_files(&mut self) -> Result<(), String> {
-        let mut histories: Vec<(Arc<str>, History)> = Vec::new();
+        let mut histories: BTreeMap<GroupId, Vec<(Arc<str>, History)>> = BTreeMap::new();
         for node in self.members() {
             self.cluster.crash(node, true);
             let host = self.cluster.host(node);
             self.cluster.world.restart(host);
-            let (name, report) = (self.cluster.name(node), self.cluster.check(node)?);
-            for (other, history) in &histories {
-                let compared = history.compare(&report.history);
-                if matches!(compared, Compared::Two(_) | Compared::TwoBefore(_)) {
-                    return Err(format!("histories of {other} and {name}: {compared:?}"));
+            let (name, reports) = (self.cluster.name(node), self.cluster.check(node)?);
+            for report in reports {
+                let others = histories.entry(report.group).or_default();
+                for (other, history) in others.iter() {
+                    let compared = history.compare(&report.history);
+                    if matches!(compared, Compared::Two(_) | Compared::TwoBefore(_)) {
+                        let group = report.group;
+                        return Err(format!(
+                            "histories of group {group} of {other} and {name}: {compared:?}"
+                        ));
+                    }
                 }
+                others.push((name.clone(), report.history));
             }
-            histories.push((name, report.history));
         }
         Ok(())
     }
 
     fn compare_replicas(&mut self) -> Result<(), String> {
         self.converge()?;
-        let mut digests = Vec::new();
+        let mut digests: BTreeMap<GroupId, Vec<_>> = BTreeMap::new();
         for node in self.members() {
             let name = self.cluster.name(node);
             let Some(running) = self.cluster.node(node) else {
                 return Err(format!("{name} is down at the end"));
             };
-            let digest = running.group().digest();
-            digests.push(digest.map_err(|error| format!("{name}: {error:?}"))?);
+            for group in running.hosting().groups() {
+                if group.directory().member(group.node()).is_none() {
+                    // The node leaves, and this group has let it go.
+                    continue;
+                }
+                self.further.judge(&group, &name)?;
+                let digest = group.digest();
+                let digest = digest.map_err(|error| format!("{name}: {error:?}"))?;
+                digests.entry(group.id()).or_default().push(digest);
+            }
         }
-        if digests.windows(2).any(|pair| pair[0] != pair[1]) {
-            return Err(format!("replicas differ: {digests:?}"));
+        for (group, digests) in &digests {
+            if digests.windows(2).any(|pair| pair[0] != pair[1]) {
+                return Err(format!("replicas of group {group} differ: {digests:?}"));
+            }
         }
         Ok(())
     }

@@ -90,7 +90,7 @@ fn a_crash_keeps_what_was_synced_and_perhaps_the_rest() {
         let env = world.env(host);
         let task_env = env.clone();
         env.spawn(
-            Reactor::Log,
+            Reactor::Log(0),
             "writer",
             Box::new(move || {
                 Box::pin(async move {

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use base::engine::{ClusterStatus, ReplicaStatus};
+use base::GroupId;
 
 use crate::cluster::Cluster;
 use crate::faults::Deaths;
@@ -80,12 +81,23 @@ impl Watch {
 }
 
 fn two_leases(cluster: &Cluster) -> Option<String> {
-    let holders: Vec<String> = (0..cluster.len())
-        .filter_map(|node| cluster.node(node))
-        .filter(|node| node.group().holds_lease())
-        .map(|node| node.status().name)
-        .collect();
-    (holders.len() > 1).then(|| format!("{} hold a lease at the same time", holders.join(" and ")))
+    let nodes = (0..cluster.len()).filter_map(|node| cluster.node(node));
+    let mut holders: BTreeMap<GroupId, Vec<String>> = BTreeMap::new();
+    for node in nodes {
+        for group in node.hosting().groups() {
+            if group.holds_lease() {
+                holders
+                    .entry(group.id())
+                    .or_default()
+                    .push(node.status().name);
+            }
+        }
+    }
+    let (group, several) = holders.iter().find(|(_, of)| of.len() > 1)?;
+    let names = several.join(" and ");
+    Some(format!(
+        "{names} hold a lease of group {group} at the same time"
+    ))
 }
 
 /// What a replica says of itself.

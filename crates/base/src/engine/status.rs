@@ -11,6 +11,11 @@ pub trait ClusterMonitor: Send + Sync {
     /// The cluster as this node sees it.
     fn status(&self) -> ClusterStatus;
 
+    /// The same of each group that this node has, that of [`ClusterMonitor::status`] first.
+    fn groups(&self) -> Vec<ClusterStatus> {
+        vec![self.status()]
+    }
+
     /// Whether this node does not lead, and what sessions of this engine read is a standby's.
     fn is_standby(&self) -> bool;
 
@@ -147,6 +152,8 @@ pub struct ReplicaStatus {
     pub sql_address: Arc<str>,
     /// Whether it votes.
     pub voter: bool,
+    /// It is to be removed, once all groups have let it go.
+    pub leaves: bool,
     /// Where it stands; empty if nobody said.
     pub zone: Arc<str>,
     /// Leaders go to the voter with the highest priority.

@@ -28,6 +28,9 @@ impl TreeId {
     pub const OUTCOMES: TreeId = TreeId(6);
     /// The tree of what sessions that were passed on have appended, kept by the engine.
     pub const SESSIONS: TreeId = TreeId(7);
+    /// The tree of the cluster's groups but the first ([`GroupId`](crate::GroupId)), kept by the
+    /// engine in that.
+    pub const GROUPS: TreeId = TreeId(8);
     /// The first id that SQL may give to a tree of its catalog; these need no descriptor.
     pub const FIRST_CATALOG: TreeId = TreeId(16);
     /// The first id of a tree that has a descriptor.

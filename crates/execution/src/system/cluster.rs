@@ -3,6 +3,7 @@
 //!
 //! How far other nodes are is known where the leader is; elsewhere it is null.
 
+use base::engine::ClusterStatus;
 use base::Result;
 
 use super::replication::text_or_null;
@@ -54,12 +55,16 @@ pub(super) fn nodes(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
 }
 
 pub(super) fn groups(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
-    let status = cx.host.shared().engine.cluster.status();
+    let groups = cx.host.shared().engine.cluster.groups();
+    Ok(groups.iter().map(group).collect())
+}
+
+fn group(status: &ClusterStatus) -> Row {
     let mut replicas = status.replicas.iter();
     let leader = replicas.find(|replica| Some(replica.node) == status.leader);
     let voters = status.replicas.iter().filter(|replica| replica.voter);
     let voters = voters.count();
-    Ok(vec![vec![
+    vec![
         count(status.group.0 as usize),
         text_or_null(leader.map(|leader| &*leader.name)),
         number(status.term.0),
@@ -70,7 +75,7 @@ pub(super) fn groups(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
         count(status.replicas.len() - voters),
         Datum::text(&*status.leader_zone),
         Datum::Bool(status.changing),
-    ]])
+    ]
 }
 
 pub(super) fn inconsistencies(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {

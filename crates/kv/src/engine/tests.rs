@@ -22,6 +22,7 @@ use base::{NodeId, SqlState};
 use super::*;
 use crate::apply::for_each_row;
 use crate::config::{GroupSettings, Member};
+use crate::directory::Directory;
 use crate::testing::{Host, World};
 
 const ACCOUNTS: TreeId = TreeId(16_384);
@@ -74,14 +75,13 @@ impl Cluster {
             voter: true,
             ..Member::default()
         });
+        let members: Vec<_> = members.collect();
         let config = GroupConfig {
             cluster: 9,
             group: GroupId(1),
             node,
             directory: "g1".to_owned(),
-            members: members.collect(),
-            incarnation: 1,
-            begun_after: base::Lsn::ZERO,
+            founded: Directory::founded(&members, 1),
             settings: self.settings.clone(),
         };
         let open = KvEngine::open(host.clone(), config, host.clone(), Arc::new(()));

@@ -72,11 +72,11 @@ impl Drop for Ahead {
 }
 
 impl Ahead {
-    /// Begins to read the entries from `first` up to and excluding `end`.
+    /// Begins to read the entries from `first` up to and excluding `end`, on the log's reactor.
     pub(super) fn begin(
         env: &dyn Env,
-        log: &Arc<Log>,
-        store: &Arc<Store>,
+        reader: Reactor,
+        (log, store): (&Arc<Log>, &Arc<Store>),
         (first, end): (Lsn, Lsn),
     ) -> Ahead {
         let queue = Arc::<Queue>::default();
@@ -84,7 +84,7 @@ impl Ahead {
         let task = move || -> LocalBoxFuture<'static, ()> {
             Box::pin(async move { shared.fill(&log, &store, first, end).await })
         };
-        env.spawn(Reactor::Log, "log reader", Box::new(task));
+        env.spawn(reader, "log reader", Box::new(task));
         Ahead { queue }
     }
 

@@ -451,6 +451,7 @@ impl Group {
             self.shared.visible.store(to.0, Ordering::SeqCst);
         }
         self.registry.configurations().cut(to);
+        self.registry.groups().cut(to);
         if !is_planted(Bug::TailReleased) {
             self.gate.cut(term, to, true);
             self.observer.cut(term, to);
@@ -488,7 +489,11 @@ impl Group {
         self.registry.builds().clear(&self.store());
         apply::load_registry(&store, &self.registry, position.lsn)?;
         let settings = apply::configuration(&store, position.lsn)?;
-        self.registry.configurations().begin_anew(settings);
+        self.registry
+            .configurations()
+            .begin_anew(position.lsn, settings);
+        let groups = apply::groups(&store)?;
+        self.registry.groups().begin_anew(position.lsn, groups);
         self.registry.builds().load(&store)?;
         let timestamp = super::meta::Meta::decode(&store.checkpoint().meta)?.timestamp;
         core.timestamp = core.timestamp.max(timestamp);
@@ -566,6 +571,7 @@ impl Group {
     fn announce(&self, core: &mut Core) -> Result<()> {
         let commit = core.consensus.committed();
         self.registry.configurations().commit(commit);
+        self.registry.groups().commit(commit);
         self.take_settings(core);
         self.announce_leadership(core);
         let state = (core.consensus.role(), core.consensus.term());
@@ -669,6 +675,7 @@ impl Group {
         self.room.notify_all();
         self.registry.builds().changed.notify_all();
         self.comparing.changed.notify_all();
+        self.registry.groups().changed.notify_all();
         self.env
             .stop_node(&format!("group {}: {error}", self.config.group));
     }

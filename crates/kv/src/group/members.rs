@@ -14,7 +14,8 @@
 //!
 //! # Who was removed
 //! learns of it from whoever still is a member: by a frame, or, if it was away, by the answer when
-//! it connects again. Then it stops by itself. A node of an older incarnation does the same.
+//! it connects again. Then it stops by itself. A node of an older incarnation does the same. Where
+//! there are several groups, the first removes a member last ([`super::founding`]).
 //!
 //! # What it leaves out
 //! A learner that is promoted must have caught up with where the leader was when it was asked; it
@@ -26,6 +27,7 @@ use std::time::Duration;
 
 use base::cluster::{Administration, NewNode};
 use base::env::{sleep, Severity};
+use base::ids::FIRST_GROUP;
 use base::{Durability, Error, Lsn, NodeId, Position, Result, SqlState};
 use raft::{ConfChange, Membership, MEMBERS_MAX};
 
@@ -45,16 +47,16 @@ const CATCH_UP_MAX: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// What a change of membership does.
-struct Change {
-    steps: Vec<ConfChange>,
-    directory: Directory,
+pub(super) struct Change {
+    pub(super) steps: Vec<ConfChange>,
+    pub(super) directory: Directory,
 }
 
-fn wrong_state(message: String) -> Error {
+pub(super) fn wrong_state(message: String) -> Error {
     Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
 }
 
-fn find<'a>(directory: &'a Directory, name: &str) -> Result<&'a Member> {
+pub(super) fn find<'a>(directory: &'a Directory, name: &str) -> Result<&'a Member> {
     directory.named(name).ok_or_else(|| {
         Error::new(
             SqlState::UNDEFINED_OBJECT,
@@ -93,6 +95,7 @@ impl Group {
             Administration::Switchover(name) => self.switchover(name.as_deref()).await,
             Administration::PromoteAlone => self.promote_alone().await,
             Administration::CheckConsistency => self.check_consistency().await,
+            Administration::AddGroup => self.add_group().await,
         }
     }
 
@@ -130,6 +133,7 @@ impl Group {
                 zone: new.zone.clone(),
                 priority: new.priority,
                 keys: Keys::default(),
+                leaves: false,
             });
             let steps = vec![ConfChange::AddLearner(NodeId(number))];
             Ok(Change { steps, directory })
@@ -201,6 +205,7 @@ impl Group {
             let mut directory = directory.clone();
             for member in &mut directory.members {
                 if member.node == node {
+                    member.leaves = false;
                     member.zone = zone.clone().unwrap_or_else(|| member.zone.clone());
                     member.priority = priority.unwrap_or(member.priority);
                     if let Some(key) = key {
@@ -249,7 +254,7 @@ impl Group {
 
     /// Logs a change once none is under way, and waits until it is in effect. `make` is asked
     /// under the latch, so what it looks at is what the change applies to.
-    async fn change(
+    pub(super) async fn change(
         self: &Arc<Self>,
         mut make: impl FnMut(&Directory, &Core) -> Result<Change>,
     ) -> Result<u64> {
@@ -307,7 +312,7 @@ impl Group {
     }
 
     /// Fails unless the group does well without a member.
-    fn check_dispensable(&self, core: &Core, name: &str, node: NodeId) -> Result<()> {
+    pub(super) fn check_dispensable(&self, core: &Core, name: &str, node: NodeId) -> Result<()> {
         let membership = core.consensus.membership();
         if !membership.voters.contains(&node) {
             return Ok(());
@@ -332,7 +337,12 @@ impl Group {
     }
 
     /// Waits until a learner has on its disk what the leader had when it was asked.
-    async fn wait_for_catch_up(&self, name: &str, node: NodeId, target: Lsn) -> Result<()> {
+    pub(super) async fn wait_for_catch_up(
+        &self,
+        name: &str,
+        node: NodeId,
+        target: Lsn,
+    ) -> Result<()> {
         let deadline = self.env.now().after(CATCH_UP_MAX);
         loop {
             let now = self.env.now();
@@ -361,7 +371,7 @@ impl Group {
 
     /// A membership has taken effect.
     pub(super) fn note_membership(&self, core: &mut Core, membership: &Membership) -> Result<()> {
-        let directory = Arc::new(Directory::of(membership, &self.config.members)?);
+        let directory = Arc::new(Directory::of(membership, &self.config.founded.members)?);
         let before = std::mem::replace(&mut *self.directory.write(), directory.clone());
         for member in &before.members {
             if directory.was_removed(member.node) && member.node != self.config.node {
@@ -406,8 +416,13 @@ impl Group {
         }
     }
 
-    /// This node stops, because the group goes on without it.
+    /// This node stops, because the group goes on without it. Where that is not the first group, which
+    /// says who has a part in the cluster, the replica only rests: it may be wanted again.
     fn retire(&self, core: &mut Core, directory: &Directory) {
+        if self.config.group != FIRST_GROUP {
+            let message = format!("group {} goes on without this node", self.config.group);
+            return self.env.log(Severity::Info, &message);
+        }
         let mine = self.directory().incarnation;
         let last = self.log.last().lsn;
         let message = match directory.incarnation > mine {
@@ -434,7 +449,7 @@ fn removed_frame(directory: &Directory) -> Frame {
 }
 
 /// A step that changes nothing, for a change of the directory alone.
-fn unchanged(node: NodeId, voter: bool) -> ConfChange {
+pub(super) fn unchanged(node: NodeId, voter: bool) -> ConfChange {
     match voter {
         true => ConfChange::AddVoter(node),
         false => ConfChange::AddLearner(node),

@@ -28,7 +28,7 @@ use super::meta::{Kept, Meta};
 use super::progress::Progress;
 use super::starts::StartsFile;
 use super::{Group, Shared};
-use crate::apply::{load_configuration, load_registry};
+use crate::apply::{groups, load_configuration, load_registry};
 use crate::config::{GroupConfig, Observer, Transport};
 use crate::directory::Directory;
 use crate::gate::Gate;
@@ -36,14 +36,6 @@ use crate::history::History;
 use crate::registry::Registry;
 
 impl GroupConfig {
-    /// The members as this node was told of them.
-    pub fn directory(&self) -> Directory {
-        Directory {
-            begun_after: self.begun_after,
-            ..Directory::founded(&self.members, self.incarnation)
-        }
-    }
-
     pub(super) fn owner(&self) -> Owner {
         Owner {
             cluster: self.cluster,
@@ -94,7 +86,11 @@ impl GroupConfig {
     }
 
     fn nodes(&self, voter: bool) -> Vec<NodeId> {
-        let members = self.members.iter().filter(|member| member.voter == voter);
+        let members = self
+            .founded
+            .members
+            .iter()
+            .filter(|member| member.voter == voter);
         members.map(|member| member.node).collect()
     }
 
@@ -122,7 +118,7 @@ impl Found {
     fn settled(&self, config: &GroupConfig) -> Lsn {
         let decreed = self.kept.beginning.as_ref();
         let decreed = decreed.map_or(Lsn::ZERO, |one| one.after);
-        decreed.max(config.begun_after)
+        decreed.max(config.founded.begun_after)
     }
 
     /// The membership to begin with: what an operator decreed after the checkpoint goes first.
@@ -147,9 +143,9 @@ impl Group {
     ) -> Result<Arc<Group>> {
         StandbyNames::parse(&config.settings.synchronous_standby_names)?;
         let found = find(&env, &config).await?;
-        let directory = Directory::of(found.membership(), &config.members)?;
+        let directory = Directory::of(found.membership(), &config.founded.members)?;
         let registry = Registry::default();
-        let (applied, timestamp) = replay(&*env, &found, &registry, Lsn::MAX).await?;
+        let (applied, timestamp) = replay(&*env, &config, &found, &registry, Lsn::MAX).await?;
         let message = format!(
             "group {} opened at {}, checkpoint {}",
             config.group, applied.lsn, found.meta.position.lsn
@@ -231,7 +227,7 @@ impl Group {
         let task = move || -> LocalBoxFuture<'static, ()> { Box::pin(group.run()) };
         self.env.spawn(Reactor::Group, "group", Box::new(task));
         for (reactor, name, writer) in [
-            (Reactor::Log, "log writer", Writer::Own),
+            (Reactor::of_log(self.id()), "log writer", Writer::Own),
             (Reactor::Group, "near log writer", Writer::Near),
         ] {
             let group = self.clone();
@@ -268,7 +264,7 @@ async fn find(env: &Arc<dyn Env>, config: &GroupConfig) -> Result<Found> {
             chain: Some(Chain::START),
             timestamp: Timestamp(0),
             membership: Membership {
-                context: config.directory().encode(),
+                context: config.founded.encode(),
                 ..Membership::new(&config.nodes(true), &config.nodes(false))
             },
         },
@@ -334,7 +330,7 @@ pub async fn replay_for_check(
     if found.meta.position.lsn > up_to {
         return Ok(None);
     }
-    let (last, _) = replay(&**env, &found, registry, up_to).await?;
+    let (last, _) = replay(&**env, config, &found, registry, up_to).await?;
     Ok(Some((found.store, last)))
 }
 
@@ -358,6 +354,7 @@ pub async fn history_of(env: &Arc<dyn Env>, config: &GroupConfig) -> Result<Hist
 /// Applies the log above the checkpoint, and tells how far it has come if that takes long.
 async fn replay(
     env: &dyn Env,
+    config: &GroupConfig,
     found: &Found,
     registry: &Registry,
     up_to: Lsn,
@@ -365,12 +362,14 @@ async fn replay(
     let (mut applied, mut timestamp) = (found.meta.position, found.meta.timestamp);
     load_registry(&found.store, registry, applied.lsn)?;
     load_configuration(&found.store, registry, applied.lsn)?;
+    registry.groups().note(applied.lsn, groups(&found.store)?);
     registry.builds().load(&found.store)?;
     let end = found.log.last().lsn.min(up_to).next();
     found.store.settle(found.kept.state.commit.min(end.prev()));
     let mut progress = Progress::new(env.now(), found.log.bytes_after(applied.lsn));
     let range = (applied.lsn.next(), end);
-    let ahead = Ahead::begin(env, &found.log, &found.store, range);
+    let reader = Reactor::of_log(config.group);
+    let ahead = Ahead::begin(env, reader, (&found.log, &found.store), range);
     while applied.lsn.next() < end {
         let told = progress.tell(env.now(), found.log.bytes_after(applied.lsn));
         if let Some(message) = told {

@@ -229,7 +229,16 @@ impl Group {
     /// # Errors
     /// [`not_leader`]; 22003 at the end of all numbers.
     pub fn take_numbers(&self, sequence: SequenceId, count: u64) -> Result<(u64, Position)> {
-        let mut core = self.lock_to_append()?;
+        self.take_numbers_in_line(&mut *self.lock_to_append()?, sequence, count)
+    }
+
+    /// The same for who may append.
+    pub(super) fn take_numbers_in_line(
+        &self,
+        core: &mut Core,
+        sequence: SequenceId,
+        count: u64,
+    ) -> Result<(u64, Position)> {
         let term = core.led.filter(|_| !core.failed && !core.deaf);
         let term = term.ok_or_else(not_leader)?;
         if let Some(taken) = core.sequences.take(sequence, count) {
@@ -239,7 +248,7 @@ impl Group {
         let wanted = core.sequences.wanted(sequence, count, stored)?;
         let record = record::encode_sequence(sequence, wanted.end);
         let derived = derive_sequence(sequence, wanted.end);
-        let position = self.append(&mut core, term, record, derived)?;
+        let position = self.append(core, term, record, derived)?;
         let first = core.sequences.granted(sequence, wanted, position);
         Ok((first, position))
     }

@@ -1,7 +1,7 @@
 //! The standbys that are waited for beside the majority: who they are, and who is given up.
 //!
 //! Who is named follows from `synchronous_standby_names`, as it is in force and as it may come to
-//! be ([`crate::configuration`]). With `quorate.standby_timeout`, a standby that keeps a waiter
+//! be ([`crate::followed`]). With `quorate.standby_timeout`, a standby that keeps a waiter
 //! waiting for so long is *given up*: it is not waited for any more, until it has caught up.
 //!
 //! ```text
@@ -28,7 +28,7 @@ use raft::{Listed, StandbyNames, Standbys};
 
 use super::core::Core;
 use super::{not_leader, Group};
-use crate::configuration::Configurations;
+use crate::followed::Followed;
 use crate::gate::Satisfied;
 
 /// The name of the setting that says who is waited for.
@@ -292,7 +292,7 @@ impl Group {
     }
 
     /// The settings of the cluster.
-    pub fn configurations(&self) -> &Configurations {
+    pub fn configurations(&self) -> &Followed<Configuration> {
         self.registry.configurations()
     }
 

@@ -1,6 +1,7 @@
 //! Connections between nodes under real threads and over real sockets: frames that are lost,
 //! doubled or mixed show, and so does a wake-up that gets lost.
 
+use std::sync::atomic::AtomicBool;
 use std::thread;
 
 use base::env::Listener;

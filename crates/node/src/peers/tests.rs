@@ -1,6 +1,7 @@
 //! Two nodes' connections over real sockets.
 
 use std::net::SocketAddr;
+use std::sync::atomic::AtomicBool;
 
 use base::env::{Listener, Outlet, Reactor};
 use base::sync::Event;
@@ -14,12 +15,20 @@ pub(super) struct Received {
     pub(super) frames: Mutex<Vec<(NodeId, Vec<u8>)>>,
     was_removed: AtomicBool,
     changed: Event,
+    /// How many groups it has.
+    groups: AtomicU64,
+    /// Frames are taken only from who has shown its starts in this group.
+    wants: Mutex<Option<GroupId>>,
 }
 
 impl Receiver for Received {
-    fn receive(&self, from: NodeId, frame: &[u8]) {
-        self.frames.lock().push((from, frame.to_vec()));
-        self.changed.notify_all();
+    fn receive(&self, from: NodeId, met: &[GroupId], frame: &[u8]) -> bool {
+        let lacks = self.wants.lock().is_some_and(|group| !met.contains(&group));
+        if !lacks {
+            self.frames.lock().push((from, frame.to_vec()));
+            self.changed.notify_all();
+        }
+        !lacks
     }
 
     fn disconnected(&self, _node: NodeId) {
@@ -30,11 +39,14 @@ impl Receiver for Received {
         self.was_removed.store(true, Ordering::Relaxed);
     }
 
-    fn line(&self) -> StartLine {
-        StartLine::default()
+    fn lines(&self) -> Lines {
+        let groups = 1..=self.groups.load(Ordering::Relaxed).max(1);
+        groups
+            .map(|group| (GroupId(group as u32), Default::default()))
+            .collect()
     }
 
-    fn outdated(&self, _by: &str, _seen: Start) {}
+    fn outdated(&self, _by: &str, _outdated: Outdated) {}
 }
 
 pub(super) struct TestNode {
@@ -84,7 +96,12 @@ async fn accept(peers: Arc<Peers>, mut listener: Box<dyn Listener>) {
             let peers = peers.clone();
             let start: TaskStart = Box::new(move || {
                 Box::pin(async move {
-                    let _ = peers.receive(hello.from, &mut *stream, &mut incoming).await;
+                    let met = match hello.purpose {
+                        Purpose::Groups(lines) => lines.into_iter().map(|line| line.0).collect(),
+                        _ => Vec::new(),
+                    };
+                    let received = peers.receive(hello.from, &met, &mut *stream, &mut incoming);
+                    let _ = received.await;
                 })
             });
             env.spawn(Reactor::Group, "receive", start);
@@ -165,6 +182,34 @@ fn frames_arrive_in_order() {
 }
 
 #[test]
+fn a_further_group_is_introduced_to_all() {
+    let members = members();
+    let (first, second) = (node(1, 7, &members), node(2, 7, &members));
+    wait_until(&first, "a connection", || {
+        first.peers.connected() == [NodeId(2)]
+    });
+    *second.received.wants.lock() = Some(GroupId(2));
+    let send = |byte| {
+        first.peers.send(NodeId(2), vec![byte]);
+        first.peers.flush();
+    };
+    send(1);
+    let passengers = first.peers.passengers();
+    assert!(first.peers.has_asked_all() && !passengers.has_asked_all());
+    first.received.groups.store(2, Ordering::Relaxed);
+    first.peers.introduce();
+    wait_until(&first, "an introduction", || {
+        passengers.has_asked_all() && passengers.is_connected(NodeId(2))
+    });
+    wait_until(&first, "a frame of one that has shown its starts", || {
+        send(2);
+        !second.received.frames.lock().is_empty()
+    });
+    let frames = second.received.frames.lock();
+    assert!(frames.iter().all(|(_, frame)| *frame == [2]));
+}
+
+#[test]
 fn another_cluster_is_refused() {
     let members = members();
     let (first, second) = (node(1, 7, &members), node(2, 8, &members));
@@ -175,9 +220,7 @@ fn another_cluster_is_refused() {
         incarnation: 1,
         name: "n1".into(),
         address: members[0].peer_address.clone(),
-        purpose: Purpose::Group {
-            line: Box::default(),
-        },
+        purpose: Purpose::Groups(Lines::default()),
     };
     let (env, member) = (first.env.clone(), members[1].clone());
     let greeted = first
@@ -222,9 +265,7 @@ fn only_the_right_nodes_are_welcome() {
         incarnation,
         name: "n".into(),
         address: members[1].peer_address.clone(),
-        purpose: Purpose::Group {
-            line: Box::default(),
-        },
+        purpose: Purpose::Groups(Lines::default()),
     };
     assert_eq!(check(&hello(2, 1, 2)), Ok(()));
     assert_eq!(check(&hello(3, 1, 2)), Ok(()), "it may be a new one");
@@ -312,9 +353,7 @@ fn a_certificate_is_of_a_member_by_name_and_key() {
         incarnation: 1,
         name: name.into(),
         address: members[1].peer_address.clone(),
-        purpose: Purpose::Group {
-            line: Box::default(),
-        },
+        purpose: Purpose::Groups(Lines::default()),
     };
     let shown = |name: &str, byte| NodeCertificate {
         names: vec![name.to_owned()],
@@ -383,9 +422,7 @@ fn a_member_vouches_for_one_that_another_does_not_know_yet() {
         incarnation: 1,
         name: "n3".into(),
         address: third.peer_address.clone(),
-        purpose: Purpose::Group {
-            line: Box::default(),
-        },
+        purpose: Purpose::Groups(Lines::default()),
     };
     let shown = |byte| NodeCertificate {
         names: vec!["n3".to_owned()],

@@ -260,17 +260,19 @@ pub fn create_dir(path: &Path) -> io::Result<()> {
     fs::create_dir_all(path)
 }
 
-/// Moves one thing of a directory into another that is on the same file system, with a copy of a
-/// file.
+/// Moves things of a directory into another that is on the same file system, in their order, with a
+/// copy of a file.
 ///
 /// # Errors
-/// Whatever the system refuses; then the thing is still where it was.
-pub fn set_aside(dir: &Path, moved: &str, copied: &str, aside: &Path) -> io::Result<()> {
+/// Whatever the system refuses; then the last thing is still where it was.
+pub fn set_aside(dir: &Path, moved: &[String], copied: &str, aside: &Path) -> io::Result<()> {
     let text = fs::read_to_string(dir.join(copied))?;
     write_secret(&aside.join(copied), &text)?;
-    match fs::rename(dir.join(moved), aside.join(moved)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        result => result?,
+    for moved in moved {
+        match fs::rename(dir.join(moved), aside.join(moved)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            result => result?,
+        }
     }
     fs::File::open(aside)?.sync_all()?;
     fs::File::open(dir)?.sync_all()

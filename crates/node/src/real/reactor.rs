@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Waker;
 use std::time::Duration;
 
-use base::env::{Reactor, TaskStart, PAGE_REACTORS, PARSE_REACTORS};
+use base::env::{Reactor, TaskStart, LOG_REACTORS, PAGE_REACTORS, PARSE_REACTORS};
 use base::sync::Mutex;
 use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver, UnboundedSender};
 use tokio::sync::Notify;
@@ -38,7 +38,7 @@ pub struct Reactors {
     sessions: Vec<Mailbox>,
     group: Mailbox,
     handshakes: Mailbox,
-    log: Mailbox,
+    logs: Vec<Mailbox>,
     background: Mailbox,
     pages: Vec<Mailbox>,
     parse: Vec<Mailbox>,
@@ -59,7 +59,9 @@ impl Reactors {
                 .collect::<io::Result<_>>()?,
             group: thread(Reactor::Group, Duration::ZERO)?,
             handshakes: thread(Reactor::Handshakes, Duration::ZERO)?,
-            log: thread(Reactor::Log, Duration::ZERO)?,
+            logs: (0..LOG_REACTORS)
+                .map(|index| thread(Reactor::Log(index), Duration::ZERO))
+                .collect::<io::Result<_>>()?,
             background: thread(Reactor::Background, Duration::ZERO)?,
             pages: (0..PAGE_REACTORS)
                 .map(|index| thread(Reactor::Pages(index), Duration::ZERO))
@@ -85,7 +87,7 @@ impl Reactors {
             Reactor::Session(index) => &self.sessions[index % self.sessions.len()],
             Reactor::Group => &self.group,
             Reactor::Handshakes => &self.handshakes,
-            Reactor::Log => &self.log,
+            Reactor::Log(index) => &self.logs[index % self.logs.len()],
             Reactor::Background => &self.background,
             Reactor::Pages(index) => &self.pages[index % self.pages.len()],
             Reactor::Parse(index) => &self.parse[index % self.parse.len()],
@@ -102,7 +104,7 @@ fn thread(reactor: Reactor, spin: Duration) -> io::Result<Mailbox> {
         Reactor::Session(index) => (format!("session-{index}"), SESSION_STACK_BYTES),
         Reactor::Group => ("group".to_owned(), STACK_BYTES),
         Reactor::Handshakes => ("handshakes".to_owned(), STACK_BYTES),
-        Reactor::Log => ("log".to_owned(), STACK_BYTES),
+        Reactor::Log(index) => (format!("log-{index}"), STACK_BYTES),
         Reactor::Background => ("background".to_owned(), STACK_BYTES),
         Reactor::Pages(index) => (format!("pages-{index}"), STACK_BYTES),
         Reactor::Parse(index) => (format!("parse-{index}"), SESSION_STACK_BYTES),
@@ -111,7 +113,7 @@ fn thread(reactor: Reactor, spin: Duration) -> io::Result<Mailbox> {
     builder.enable_time();
     if !matches!(
         reactor,
-        Reactor::Log | Reactor::Pages(_) | Reactor::Parse(_)
+        Reactor::Log(_) | Reactor::Pages(_) | Reactor::Parse(_)
     ) {
         // These threads have no sockets: without them they sleep on a futex, which wakes faster.
         builder.enable_io();

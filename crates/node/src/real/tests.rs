@@ -37,7 +37,7 @@ fn tasks_run_where_they_are_sent() {
         Reactor::Session(0),
         Reactor::Session(1),
         Reactor::Group,
-        Reactor::Log,
+        Reactor::Log(0),
         Reactor::Background,
     ];
     for reactor in all {

@@ -116,9 +116,7 @@ fn nonsense_at_the_nodes_port() {
         incarnation: 1,
         name: "n2".into(),
         address: "127.0.0.1:1".into(),
-        purpose: Purpose::Group {
-            line: Box::default(),
-        },
+        purpose: Purpose::Groups(Vec::new()),
     };
     put_framed(&mut stranger, &hello.encode());
     for (bytes, expected) in [

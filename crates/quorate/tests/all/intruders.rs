@@ -117,12 +117,7 @@ impl Fort {
     /// The Hello of a node, for each purpose.
     fn hellos(&self, from: u64, name: &str) -> Vec<(&'static str, Vec<u8>)> {
         let purposes = [
-            (
-                "group",
-                Purpose::Group {
-                    line: Box::default(),
-                },
-            ),
+            ("groups", Purpose::Groups(Vec::new())),
             ("reload", Purpose::Reload),
             ("directory", Purpose::Directory),
             ("cancel", Purpose::Cancel { pid: 1, secret: 2 }),

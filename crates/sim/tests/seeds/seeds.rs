@@ -1,6 +1,7 @@
 //! The seeds of every test run, and the floors below which they would prove little.
 
 use sim::faults::Fault;
+use sim::mix::Mix;
 use sim::scenario::Config;
 use sim::series::{command, Totals, TWICE_EVERY};
 
@@ -16,6 +17,9 @@ const LOST_MAJORITIES_MIN: u64 = 8;
 /// somebody has died.
 const OLD_DIRECTORIES_MIN: u64 = 3;
 
+/// Fewer seeds, which have several groups, have leaders die at least so often.
+const FAULTS_OF_SEVERAL_GROUPS_MIN: u64 = 10;
+
 /// The leader changes at least so often.
 const FAILOVERS_MIN: u64 = 50;
 
@@ -26,12 +30,24 @@ const LACKED_SPACE_MIN: u64 = 50;
 const COMMITS_MIN: u64 = 100;
 
 fn run(nodes: usize, count: u64) -> Totals {
-    let totals = run_all(1, count, |seed| Config::new(seed, nodes), |_| false);
+    run_mixed(nodes, count, None)
+}
+
+/// With what a file says.
+fn run_mixed(nodes: usize, count: u64, file: Option<(&str, &str)>) -> Totals {
+    let (name, mix) = file.map_or((None, Mix::default()), |(name, text)| {
+        (Some(name), Mix::parse(text).expect("a mix"))
+    });
+    let config = |seed| Config {
+        mix,
+        ..Config::new(seed, nodes)
+    };
+    let totals = run_all(1, count, config, |_| false);
     println!("{nodes} nodes:\n{}", totals.report());
     let wrong: Vec<String> = totals
         .violations
         .iter()
-        .map(|(seed, wrong)| format!("{}: {wrong}", command(&Config::new(*seed, nodes), None)))
+        .map(|(seed, wrong)| format!("{}: {wrong}", command(&config(*seed), name)))
         .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert_eq!(totals.runs, count);
@@ -71,4 +87,14 @@ fn fifty_seeds_of_one_node() {
 #[test]
 fn twenty_seeds_of_five_nodes() {
     run(5, 20);
+}
+
+#[test]
+fn thirty_seeds_of_three_groups() {
+    let file = (
+        "crates/sim/tests/seeds/groups.toml",
+        include_str!("groups.toml"),
+    );
+    let totals = run_mixed(3, 30, Some(file));
+    assert!(totals.faults.of(Fault::LeaderCrash) >= FAULTS_OF_SEVERAL_GROUPS_MIN);
 }

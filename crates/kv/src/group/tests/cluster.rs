@@ -13,6 +13,7 @@ use storage::Store;
 use crate::apply::for_each_row;
 use crate::check::{check, CheckReport};
 use crate::config::{GroupConfig, GroupSettings, Member};
+use crate::directory::Directory;
 use crate::group::meta::Meta;
 use crate::group::{CommitRequest, Group};
 use crate::record::{Change, RowChange};
@@ -82,9 +83,10 @@ impl Cluster {
             group: GroupId(1),
             node,
             directory: "g1".to_owned(),
-            members: self.members.clone(),
-            incarnation: self.incarnation,
-            begun_after: self.begun_after,
+            founded: Directory {
+                begun_after: self.begun_after,
+                ..Directory::founded(&self.members, self.incarnation)
+            },
             settings: self.settings.clone(),
         }
     }

@@ -1,0 +1,503 @@
+//! The groups that a node has: the first, which says of the others that there are, and those.
+//!
+//! ```text
+//! peers ──frame of group 2──► Hosting ──► group 2: its log and its trees, in group2/
+//!                                │
+//!          group 1: "group 3 was founded by n1 n2 n3" ──► opens group 3, shows its starts to all
+//! ```
+//! A node has all groups of its cluster. It opens those of which it knows when it starts, and each
+//! further one when the row that founds it is committed ([`kv::groups`]). The leader of each gives
+//! it the members that the first group has ([`kv::group`], *founding*).
+//!
+//! # Invariants
+//! - Nothing is taken from a node in a group before it has shown its starts there: a directory of one
+//!   group that is older than what others know of it is found out as that of a whole node is.
+//! - A group whose directory is there is opened at once; another only when its row is committed, so
+//!   that no row which is taken back leaves a group behind.
+//!
+//! # What it leaves out
+//! Nothing lies in a further group yet; all tables are in the first.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::cluster::Administration;
+use base::engine::{Administrator, ClusterMonitor, ClusterStatus, Engine};
+use base::env::{sleep, BoxFuture, Env, Severity};
+use base::ids::FIRST_GROUP;
+use base::sync::{Event, RwLock};
+use base::{Error, GroupId, Lsn, NodeId, Result, SqlState, Term, Timestamp};
+use kv::engine::KvEngine;
+use kv::{Directory, Group, GroupConfig, Observer};
+
+use crate::peers::{Peers, Receiver};
+use crate::wait::either;
+use crate::wire::{Lines, Outdated, Removed};
+
+/// What could not be aligned is tried again after this.
+const ALIGN_PAUSE: Duration = Duration::from_millis(500);
+
+/// A group for which there is no space on the disk is opened again after this.
+const ROOM_PAUSE: Duration = Duration::from_secs(1);
+
+/// The groups must let a node go within this before it is removed.
+const LET_GO_MAX: Duration = Duration::from_secs(60);
+
+/// How often it is looked whether they have.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// The directory of a group below a node's data directory.
+pub fn directory_of(group: GroupId) -> String {
+    format!("group{group}")
+}
+
+/// The groups of one node.
+pub struct Hosting {
+    env: Arc<dyn Env>,
+    peers: Arc<Peers>,
+    /// By number; the first group's first.
+    engines: RwLock<Vec<Arc<KvEngine>>>,
+    /// Leaders of further groups have come or gone so often.
+    leaderships: Arc<Leaderships>,
+}
+
+/// A group as the status page of one of its nodes shows it.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct GroupStatus {
+    /// The group.
+    pub group: u32,
+    /// `leader`, `follower` or `learner`.
+    pub role: &'static str,
+    /// The leader's name, if one is known.
+    pub leader: Option<String>,
+    /// The term.
+    pub term: u64,
+    /// The newest position on this node's disk.
+    pub flushed: u64,
+    /// The newest position that it has applied.
+    pub applied: u64,
+    /// The commit index as it knows it.
+    pub commit: u64,
+    /// Its voters, by name.
+    pub voters: Vec<String>,
+    /// Its learners, by name.
+    pub learners: Vec<String>,
+}
+
+impl GroupStatus {
+    fn of(group: &Group) -> GroupStatus {
+        let status = group.status();
+        let this = status.replicas.iter().find(|one| one.node == status.node);
+        let names = |voters: bool| {
+            let members = status.replicas.iter().filter(|one| one.voter == voters);
+            members.map(|one| one.name.to_string()).collect()
+        };
+        let leader = status.leader;
+        let leader = status.replicas.iter().find(|one| Some(one.node) == leader);
+        GroupStatus {
+            group: status.group.0,
+            role: match this {
+                _ if status.leader == Some(status.node) => "leader",
+                Some(this) if this.voter => "follower",
+                _ => "learner",
+            },
+            leader: leader.map(|leader| leader.name.to_string()),
+            term: status.term.0,
+            flushed: this.map_or(0, |this| this.flushed.0),
+            applied: this.map_or(0, |this| this.applied.0),
+            commit: status.commit.0,
+            voters: names(true),
+            learners: names(false),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Leaderships {
+    count: AtomicU64,
+    changed: Event,
+}
+
+impl Observer for Leaderships {
+    fn leading(&self, _: Option<Term>) {
+        self.count.fetch_add(1, Ordering::AcqRel);
+        self.changed.notify_all();
+    }
+
+    fn cut(&self, _: Term, _: Lsn) {}
+}
+
+impl Hosting {
+    /// A node that has the first group, and those others whose directories are there.
+    ///
+    /// # Errors
+    /// As [`KvEngine::open`].
+    pub async fn begin(
+        env: Arc<dyn Env>,
+        peers: Arc<Peers>,
+        first: Arc<KvEngine>,
+    ) -> Result<Arc<Hosting>> {
+        let hosting = Arc::new(Hosting {
+            env,
+            peers,
+            engines: RwLock::new(vec![first]),
+            leaderships: Arc::default(),
+        });
+        for (group, founded) in hosting.first().newest_groups().iter() {
+            let listed = hosting.env.disk().list(&directory_of(group));
+            if listed.is_ok_and(|names| !names.is_empty()) {
+                hosting.open(group, founded).await?;
+            }
+        }
+        Ok(hosting)
+    }
+
+    /// The first group.
+    pub fn first(&self) -> Arc<Group> {
+        self.engines.read()[0].group().clone()
+    }
+
+    /// All groups that the node has, by number.
+    pub fn groups(&self) -> Vec<Arc<Group>> {
+        let engines = self.engines.read();
+        engines
+            .iter()
+            .map(|engine| engine.group().clone())
+            .collect()
+    }
+
+    /// The transactions of a group.
+    pub fn engine(&self, group: GroupId) -> Option<Arc<KvEngine>> {
+        let engines = self.engines.read();
+        let at = engines.binary_search_by_key(&group, |engine| engine.group().id());
+        at.ok().map(|at| engines[at].clone())
+    }
+
+    /// The groups but the first, as a status page shows them.
+    pub(crate) fn further_statuses(&self) -> Vec<GroupStatus> {
+        let groups = self.further();
+        groups.iter().map(|group| GroupStatus::of(group)).collect()
+    }
+
+    fn further(&self) -> Vec<Arc<Group>> {
+        self.groups().split_off(1)
+    }
+
+    async fn open(&self, group: GroupId, founded: &Directory) -> Result<()> {
+        let first = self.first();
+        let mut founded = founded.clone();
+        let node = first.node();
+        if founded.member(node).is_none() {
+            // Founded before this node was there, which is to learn of it from the log.
+            let this = first.directory().member(node).cloned().unwrap_or_default();
+            let this = kv::Member {
+                node,
+                voter: false,
+                ..this.of_another_group()
+            };
+            founded.next_node = founded.next_node.max(node.0 + 1);
+            founded.members.push(this);
+        }
+        let config = GroupConfig {
+            group,
+            directory: directory_of(group),
+            founded,
+            ..first.config().clone()
+        };
+        let passengers = Arc::new(self.peers.passengers());
+        let observer = self.leaderships.clone();
+        let engine = KvEngine::open(self.env.clone(), config, passengers, observer).await?;
+        {
+            let mut engines = self.engines.write();
+            engines.push(engine);
+            engines.sort_by_key(|engine| engine.group().id());
+        }
+        self.peers.introduce();
+        // Whoever aligns has another group to look at.
+        self.leaderships.leading(None);
+        Ok(())
+    }
+
+    /// Opens the groups that are founded, as long as the node runs.
+    pub(crate) async fn follow(self: Arc<Self>) {
+        let first = self.first();
+        while !first.is_over() {
+            let groups = first.groups();
+            for (group, founded) in groups.iter() {
+                if self.engine(group).is_some() {
+                    continue;
+                }
+                while let Err(error) = self.open(group, founded).await {
+                    let message = format!("could not open group {group}: {error}");
+                    if error.state() != SqlState::DISK_FULL {
+                        return self.env.stop_node(&message);
+                    }
+                    self.env.log(Severity::Warning, &message);
+                    sleep(&*self.env, ROOM_PAUSE).await;
+                }
+            }
+            first.until_groups(&groups).await;
+        }
+    }
+
+    /// Gives the groups that this node leads the members of the first, as long as it runs.
+    pub(crate) async fn align(self: Arc<Self>) {
+        let first = self.first();
+        let mut last_error = String::new();
+        while !first.is_over() {
+            let leaderships = self.leaderships.count.load(Ordering::Acquire);
+            let directories = self.peers.directories();
+            // In this order: the directory is of the position, or later.
+            let at = first.committed();
+            let directory = first.directory();
+            let mut groups = self.further().into_iter();
+            let Some(group) = groups.find(|group| group.is_misaligned(&directory, at)) else {
+                let changed = &self.leaderships.changed;
+                let count = &self.leaderships.count;
+                let led =
+                    changed.until(|| (count.load(Ordering::Acquire) != leaderships).then_some(()));
+                let is_news = || (self.peers.directories() != directories).then_some(());
+                let _ = either(led, self.peers.changed().until(is_news)).await;
+                continue;
+            };
+            if let Err(error) = group.align(&directory, at).await {
+                let message = format!("{group:?} does not have its members yet: {error}");
+                if message != last_error {
+                    self.env.log(Severity::Warning, &message);
+                    last_error = message;
+                }
+                sleep(&*self.env, ALIGN_PAUSE).await;
+            }
+        }
+    }
+
+    /// Has all further groups let a node go that is to be removed, before the first does. It is
+    /// marked so, and stays marked if they have not done so in time.
+    ///
+    /// # Errors
+    /// 55000 when they have not; as [`Group::mark_leaving`].
+    pub(crate) async fn let_go(&self, name: &str) -> Result<()> {
+        let first = self.first();
+        if first.newest_groups().count() == 1 {
+            return Ok(());
+        }
+        let marked = Lsn(first.mark_leaving(name).await?);
+        let directory = first.directory();
+        let Some(node) = directory.named(name).map(|member| member.node) else {
+            return Ok(());
+        };
+        let deadline = self.env.now().after(LET_GO_MAX);
+        loop {
+            let has_let_go = |group| {
+                let engine = self.engine(group);
+                engine.is_some_and(|engine| engine.group().has_let_go(node, marked))
+            };
+            let groups = first.groups();
+            let Some((group, _)) = groups.iter().find(|(group, _)| !has_let_go(*group)) else {
+                return Ok(());
+            };
+            if first.leading().is_none() {
+                return Err(kv::group::not_leader());
+            }
+            if self.env.now() >= deadline {
+                let message = format!("group {group} has not let node \"{name}\" go");
+                let state = SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE;
+                return Err(
+                    Error::new(state, message).with_hint("Ask again once that group has a leader.")
+                );
+            }
+            sleep(&*self.env, LOOK_EVERY).await;
+        }
+    }
+
+    /// This node goes on alone in all its groups; the answer is the last position of the first.
+    ///
+    /// # Errors
+    /// As [`Group::administer`].
+    pub(crate) async fn promote_alone(&self) -> Result<u64> {
+        for group in self.further() {
+            // As it is aligned with what the first still is, there may be learners again.
+            let directory = group.directory();
+            let mut voters = directory.members.iter().filter(|member| member.voter);
+            let votes_alone = voters.all(|voter| voter.node == group.node());
+            if !(votes_alone && group.leading().is_some()) {
+                group.administer(Administration::PromoteAlone).await?;
+            }
+        }
+        // It goes last: until it has, all may be asked for again.
+        let first = self.first();
+        first.administer(Administration::PromoteAlone).await
+    }
+
+    /// The engine of sessions: what concerns the cluster concerns all groups.
+    pub(crate) fn over_all(self: &Arc<Hosting>, engine: Engine) -> Engine {
+        let overseer = Arc::new(Overseer {
+            hosting: self.clone(),
+            cluster: engine.cluster.clone(),
+            administrator: engine.administrator.clone(),
+        });
+        Engine {
+            cluster: overseer.clone(),
+            administrator: Some(overseer),
+            ..engine
+        }
+    }
+
+    /// Ends all groups in order. A leader hands over first, so that nobody waits for an election.
+    pub(crate) async fn close(&self) {
+        for group in self.groups().iter().rev() {
+            if let Err(error) = group.close().await {
+                let message = format!("could not close {group:?} in order: {error}");
+                self.env.log(Severity::Warning, &message);
+            }
+        }
+    }
+}
+
+/// What sessions ask of the cluster.
+struct Overseer {
+    hosting: Arc<Hosting>,
+    cluster: Arc<dyn ClusterMonitor>,
+    administrator: Option<Arc<dyn Administrator>>,
+}
+
+impl ClusterMonitor for Overseer {
+    fn status(&self) -> ClusterStatus {
+        self.cluster.status()
+    }
+
+    fn groups(&self) -> Vec<ClusterStatus> {
+        let further = self.hosting.further();
+        let further = further.iter().map(|group| group.status());
+        std::iter::once(self.status()).chain(further).collect()
+    }
+
+    fn is_standby(&self) -> bool {
+        self.cluster.is_standby()
+    }
+
+    fn replayed_until(&self) -> Option<Timestamp> {
+        self.cluster.replayed_until()
+    }
+}
+
+impl Overseer {
+    fn administrator(&self) -> Result<&Arc<dyn Administrator>> {
+        let absent = || Error::unsupported("administering a cluster here");
+        self.administrator.as_ref().ok_or_else(absent)
+    }
+}
+
+impl Administrator for Overseer {
+    fn administer(&self, wish: Administration) -> BoxFuture<'static, Result<u64>> {
+        let administrator = match self.administrator() {
+            Ok(administrator) => administrator.clone(),
+            Err(error) => return Box::pin(std::future::ready(Err(error))),
+        };
+        let hosting = self.hosting.clone();
+        Box::pin(async move {
+            match &wish {
+                Administration::PromoteAlone => return hosting.promote_alone().await,
+                Administration::RemoveNode(name) => hosting.let_go(name).await?,
+                _ => {}
+            }
+            administrator.administer(wish).await
+        })
+    }
+
+    fn checkpoint(&self) -> BoxFuture<'static, Result<()>> {
+        match self.administrator() {
+            Ok(administrator) => administrator.checkpoint(),
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        }
+    }
+}
+
+impl Receiver for Hosting {
+    fn receive(&self, from: NodeId, met: &[GroupId], frame: &[u8]) -> bool {
+        let group = match kv::frame::group_of(frame) {
+            Ok(group) => group,
+            // A damaged one is dropped.
+            Err(_) => return true,
+        };
+        let engines = self.engines.read();
+        let at = engines.binary_search_by_key(&group, |engine| engine.group().id());
+        let Ok(at) = at else {
+            // Of a group that this node is yet to open.
+            return true;
+        };
+        if !met.contains(&group) {
+            return false;
+        }
+        let group = engines[at].group().clone();
+        drop(engines);
+        group.receive(from, frame);
+        true
+    }
+
+    fn disconnected(&self, node: NodeId) {
+        self.groups()
+            .iter()
+            .for_each(|group| group.disconnected(node));
+    }
+
+    fn removed(&self, removed: Removed) {
+        self.first()
+            .note_removed(removed.incarnation, removed.begun_after);
+    }
+
+    fn lines(&self) -> Lines {
+        let groups = self.groups();
+        let lines = groups.iter().map(|group| (group.id(), group.start_line()));
+        lines.collect()
+    }
+
+    fn outdated(&self, by: &str, outdated: Outdated) {
+        let group = self.engine(outdated.group);
+        if let Some(engine) = group {
+            engine.group().note_outdated(by, outdated.seen);
+        }
+    }
+}
+
+/// The directories of groups among the names in a node's data directory, by number.
+pub fn directories_among(names: Vec<String>) -> Vec<String> {
+    let mut found: Vec<GroupId> = names.iter().filter_map(|name| group_of(name)).collect();
+    found.sort();
+    found.into_iter().map(directory_of).collect()
+}
+
+fn group_of(name: &str) -> Option<GroupId> {
+    let group = name.strip_prefix("group")?.parse().ok().map(GroupId)?;
+    (directory_of(group) == name).then_some(group)
+}
+
+/// The groups of a node that does not run.
+///
+/// # Errors
+/// XX001 where the first is not among them; 58030.
+pub(crate) fn found_on(env: &dyn Env) -> Result<Vec<GroupId>> {
+    let names = env.disk().list("");
+    let names = names.map_err(|error| Error::io("list the data directory", error))?;
+    let mut groups: Vec<_> = names.iter().filter_map(|name| group_of(name)).collect();
+    groups.sort();
+    match groups.first() {
+        Some(&FIRST_GROUP) => Ok(groups),
+        _ => Err(Error::corrupted("there is no directory of the first group")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_of_groups_are_told_from_others() {
+        let names = [
+            "group10", "group2", "group1", "group02", "groups", "log", "group",
+        ];
+        let names = names.map(str::to_owned).to_vec();
+        assert_eq!(directories_among(names), ["group1", "group2", "group10"]);
+    }
+}
