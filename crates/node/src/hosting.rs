@@ -262,7 +262,8 @@ impl Hosting {
                 continue;
             };
             if let Err(error) = group.align(&directory, at).await {
-                let message = format!("{group:?} does not have its members yet: {error}");
+                let group = group.id();
+                let message = format!("group {group} does not have its members yet: {error}");
                 if message != last_error {
                     self.env.log(Severity::Warning, &message);
                     last_error = message;
@@ -348,7 +349,7 @@ impl Hosting {
     pub(crate) async fn close(&self) {
         for group in self.groups().iter().rev() {
             if let Err(error) = group.close().await {
-                let message = format!("could not close {group:?} in order: {error}");
+                let message = format!("could not close group {} in order: {error}", group.id());
                 self.env.log(Severity::Warning, &message);
             }
         }
