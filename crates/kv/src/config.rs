@@ -120,9 +120,9 @@ pub struct Member {
     pub priority: u32,
     /// The keys with which it shows that it is this member.
     pub keys: Keys,
-    /// In the first group: it is to be removed, and the others let it go before. Setting anything of
-    /// it takes that back.
-    pub leaves: bool,
+    /// In the first group: it is to be removed, and the others let it go before. This was committed
+    /// when it was marked so. Setting anything of it takes that back.
+    pub leaves: Option<Lsn>,
 }
 
 impl Member {

@@ -118,7 +118,10 @@ impl Directory {
     /// What the directory of another group becomes that has the members of the first: those that do
     /// not leave, as they were at a position of the first.
     pub fn aligned_with(&self, first: &Directory, at: Lsn) -> Directory {
-        let stay = first.members.iter().filter(|member| !member.leaves);
+        let stay = first
+            .members
+            .iter()
+            .filter(|member| member.leaves.is_none());
         Directory {
             incarnation: self.incarnation,
             begun_after: self.begun_after,
@@ -137,7 +140,7 @@ impl Directory {
 
     /// The bytes, as context of a membership. Who votes is not among them.
     pub fn encode(&self) -> Vec<u8> {
-        let leaves = |member: &Member| member.leaves;
+        let leaves = |member: &Member| member.leaves.is_some();
         let is_more = self.aligned > Lsn::ZERO || self.members.iter().any(leaves);
         let mut out = vec![if is_more { FORMAT } else { OF_ONE_GROUP }];
         put_varint(&mut out, self.incarnation);
@@ -163,7 +166,7 @@ impl Directory {
                 put_bytes(&mut out, key.as_ref().map_or(&[], |key| &key.0[..]));
             }
             if is_more {
-                out.push(u8::from(member.leaves));
+                put_varint(&mut out, member.leaves.map_or(0, |since| since.0 + 1));
             }
         }
         out
@@ -211,7 +214,10 @@ impl Directory {
                         _ => None,
                     },
                 },
-                leaves: format == FORMAT && reader.u8()? != 0,
+                leaves: match format {
+                    FORMAT => reader.varint()?.checked_sub(1).map(Lsn),
+                    _ => None,
+                },
             })
         };
         let members: Result<Vec<_>> = (0..count).map(|_| member()).collect();
@@ -255,7 +261,7 @@ mod tests {
                 noted: (node == 2).then_some(KeyHash([9; KEY_HASH_BYTES])),
                 next: (node == 2 && voter).then_some(KeyHash([8; KEY_HASH_BYTES])),
             },
-            leaves: false,
+            leaves: None,
         }
     }
 
@@ -284,7 +290,7 @@ mod tests {
         let mut first = Directory::founded(&[1, 2, 3].map(|node| member(node, true)), 3);
         assert_eq!(first.encode()[0], OF_ONE_GROUP, "earlier builds read it");
         first.next_node = 9;
-        first.members[1].leaves = true;
+        first.members[1].leaves = Some(Lsn(69));
         let mut again = Directory::decode(&first.encode()).unwrap();
         again.members.iter_mut().for_each(|one| one.voter = true);
         assert_eq!(again, first);

@@ -196,7 +196,7 @@ impl Hosting {
                 voter: false,
                 ..this.of_another_group()
             };
-            founded.next_node = founded.next_node.max(node.0 + 1);
+            // Nothing is said of nodes in between: one of them may lead.
             founded.members.push(this);
         }
         let config = GroupConfig {
@@ -283,16 +283,12 @@ impl Hosting {
         if first.newest_groups().count() == 1 {
             return Ok(());
         }
-        let marked = Lsn(first.mark_leaving(name).await?);
-        let directory = first.directory();
-        let Some(node) = directory.named(name).map(|member| member.node) else {
-            return Ok(());
-        };
+        let (node, since) = first.mark_leaving(name).await?;
         let deadline = self.env.now().after(LET_GO_MAX);
         loop {
             let has_let_go = |group| {
                 let engine = self.engine(group);
-                engine.is_some_and(|engine| engine.group().has_let_go(node, marked))
+                engine.is_some_and(|engine| engine.group().has_let_go(node, since))
             };
             let groups = first.groups();
             let Some((group, _)) = groups.iter().find(|(group, _)| !has_let_go(*group)) else {

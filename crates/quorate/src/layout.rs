@@ -527,7 +527,7 @@ impl NodeFile {
                 voter: node.voter,
                 zone: node.zone.as_str().into(),
                 priority: node.priority,
-                leaves: false,
+                leaves: None,
             })
         };
         let members: Result<_, base::Error> = self.nodes.iter().map(member).collect();

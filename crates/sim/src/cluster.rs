@@ -561,7 +561,7 @@ impl Cluster {
         }
         let mut groups = (1..=groups as u32).map(GroupId);
         groups.all(|group| {
-            let has = |member: &&Member| group == FIRST_GROUP || !member.leaves;
+            let has = |member: &&Member| group == FIRST_GROUP || member.leaves.is_none();
             let members = directory.members.iter().filter(has);
             let replica = |member: &Member| {
                 let node = self.node(self.place_of(member.node)?)?;

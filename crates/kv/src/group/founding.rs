@@ -108,32 +108,45 @@ impl Group {
         Ok(Some((number, position)))
     }
 
-    /// Marks a member of the first group, which this is, as one that leaves. The answer is the
-    /// position from which on other groups follow that.
+    /// Marks a member of the first group, which this is, as one that leaves, unless it is; its number,
+    /// and what was committed when it was marked.
     ///
     /// # Errors
     /// As [`Group::administer`].
-    pub async fn mark_leaving(self: &Arc<Self>, name: &str) -> Result<u64> {
-        self.change(|directory, core| {
+    pub async fn mark_leaving(self: &Arc<Self>, name: &str) -> Result<(NodeId, Lsn)> {
+        let marked = |directory: &Directory| {
             let member = find(directory, name)?;
-            let (node, voter) = (member.node, member.voter);
+            Ok::<_, Error>(member.leaves.map(|since| (member.node, since)))
+        };
+        if let Some(marked) = marked(&self.directory())? {
+            return Ok(marked);
+        }
+        self.change(|directory, core| {
+            let (node, voter) = {
+                let member = find(directory, name)?;
+                (member.node, member.voter)
+            };
             self.check_dispensable(core, name, node)?;
             let mut directory = directory.clone();
-            let mut members = directory.members.iter_mut();
-            if let Some(member) = members.find(|member| member.node == node) {
-                member.leaves = true;
+            for member in &mut directory.members {
+                if member.node == node {
+                    member.leaves = member.leaves.or(Some(self.committed()));
+                }
             }
             let steps = vec![unchanged(node, voter)];
             Ok(Change { steps, directory })
         })
-        .await
+        .await?;
+        let gone = || wrong_state(format!("node \"{name}\" does not leave any more"));
+        marked(&self.directory())?.ok_or_else(gone)
     }
 
-    /// Whether this group, another than the first, has let a node go that was marked at a position
-    /// of the first, as far as this replica knows.
-    pub fn has_let_go(&self, node: NodeId, marked: Lsn) -> bool {
+    /// Whether this group, another than the first, has let a node go that is marked in the first since
+    /// that was committed there, as far as this replica knows.
+    pub fn has_let_go(&self, node: NodeId, since: Lsn) -> bool {
         let directory = self.directory();
-        directory.aligned >= marked && directory.member(node).is_none()
+        // Of a position in between, the first's directory has the node, and this one had too.
+        directory.aligned > since && directory.member(node).is_none()
     }
 
     /// Whether this replica leads its group, and there is something for [`Group::align`] to do.

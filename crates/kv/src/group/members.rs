@@ -133,7 +133,7 @@ impl Group {
                 zone: new.zone.clone(),
                 priority: new.priority,
                 keys: Keys::default(),
-                leaves: false,
+                leaves: None,
             });
             let steps = vec![ConfChange::AddLearner(NodeId(number))];
             Ok(Change { steps, directory })
@@ -205,7 +205,7 @@ impl Group {
             let mut directory = directory.clone();
             for member in &mut directory.members {
                 if member.node == node {
-                    member.leaves = false;
+                    member.leaves = None;
                     member.zone = zone.clone().unwrap_or_else(|| member.zone.clone());
                     member.priority = priority.unwrap_or(member.priority);
                     if let Some(key) = key {

@@ -50,7 +50,7 @@ impl Group {
                 peer_address: member.peer_address.clone(),
                 sql_address: member.sql_address.clone(),
                 voter: member.voter,
-                leaves: member.leaves,
+                leaves: member.leaves.is_some(),
                 zone: member.zone.clone(),
                 priority: member.priority,
                 sent_bytes: self.transport.sent_bytes(member.node),
