@@ -25,12 +25,15 @@
 //! | `Numeric` | see [`put_numeric`] | class, exponent, digits |
 //! | `Jsonb` | see [`jsonb`] | rank of each part, and the part |
 //! | `Range` | see [`put_range`] | each range's bounds, all as `Bytes` |
+//! | `Padded` | text | without the spaces at its end, as `Bytes` |
+//! | `Folded` | text | in lower case ([`crate::fold`]), as `Bytes` |
 //! | `Interval` | months i32, days i32, microseconds i64, big-endian | 128-bit total of microseconds |
 
 pub mod jsonb;
 
 use crate::codec::Reader;
 use crate::error::{Error, Result, SqlState};
+use crate::fold;
 use crate::limits::KEY_BYTES_MAX;
 
 /// An encoded key.
@@ -58,6 +61,8 @@ pub enum KeyKind {
     Jsonb = 7,
     /// A range, or the ranges of a multirange.
     Range = 8,
+    /// Text that is compared in lower case (`citext`).
+    Folded = 9,
 }
 
 impl KeyKind {
@@ -73,6 +78,7 @@ impl KeyKind {
             KeyKind::Padded,
             KeyKind::Jsonb,
             KeyKind::Range,
+            KeyKind::Folded,
         ]
         .into_iter()
         .find(|kind| *kind as u8 == code)
@@ -167,6 +173,7 @@ pub fn put_key_column(
                 KeyKind::Padded => put_escaped(out, without_padding(bytes)),
                 KeyKind::Jsonb => jsonb::put_key(out, bytes)?,
                 KeyKind::Range => put_range(out, bytes)?,
+                KeyKind::Folded => put_folded(out, bytes)?,
             }
         }
     }
@@ -215,6 +222,13 @@ fn put_float(out: &mut Key, bytes: &[u8]) -> Result<()> {
         bits | 1 << 63
     };
     out.extend_from_slice(&ordered.to_be_bytes());
+    Ok(())
+}
+
+fn put_folded(out: &mut Key, bytes: &[u8]) -> Result<()> {
+    let text = std::str::from_utf8(bytes);
+    let text = text.map_err(|_| Error::corrupted("a text in a key that is not UTF-8"))?;
+    put_escaped(out, fold::folded(text).as_bytes());
     Ok(())
 }
 
@@ -464,6 +478,13 @@ mod tests {
             key(KeyKind::Float, UP, Some(&(-0.0f64).to_be_bytes())),
             key(KeyKind::Float, UP, Some(&0.0f64.to_be_bytes()))
         );
+    }
+
+    #[test]
+    fn folded_texts_are_one_key_in_any_case() {
+        let folded = |text: &str| key(KeyKind::Folded, UP, Some(text.as_bytes()));
+        assert_eq!(folded("Straße ÉTÉ"), folded("sTRAßE été"));
+        assert_ascending(KeyKind::Folded, &[b"", b"A", b"ab", b"AC", b"b"]);
     }
 
     #[test]

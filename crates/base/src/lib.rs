@@ -15,6 +15,7 @@ pub mod durability;
 pub mod engine;
 pub mod env;
 pub mod error;
+pub mod fold;
 pub mod hash;
 pub mod ids;
 pub mod key;

@@ -335,6 +335,9 @@ impl Catalog {
             for member in &extension.members {
                 edges.add(Object::Routine(*member), DependencyKind::Member, own);
             }
+            for id in extension.types() {
+                edges.add(Object::Type(*id), DependencyKind::Member, own);
+            }
         }
         // Stored text names relations and routines alike by oid.
         for edge in &mut edges.0 {

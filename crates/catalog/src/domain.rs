@@ -99,7 +99,7 @@ impl UserType {
     pub fn domain(&self) -> Option<&Domain> {
         match &self.body {
             TypeBody::Domain(domain) => Some(domain),
-            TypeBody::Enum(_) | TypeBody::Composite(_) => None,
+            TypeBody::Enum(_) | TypeBody::Composite(_) | TypeBody::Base => None,
         }
     }
 }

@@ -7,17 +7,18 @@
 //! create extension pgcrypto
 //! a row of EXTENSIONS: pgcrypto, its schema and version, members [16390, 16391, …]
 //! rows of ROUTINES:    16390 digest(text, text), language c, body "pgcrypto.digest(text,text)"
+//! rows of USER_TYPES:  none here; of citext the type of that name ([`super::user_type`])
 //! ```
 //! The body of such a routine is a *symbol*, by which the function is found that computes it. The
 //! routines are routines like others otherwise: they have privileges, can be granted, and what calls
-//! them depends on them. Operators and operator classes have no rows: they are there where their
-//! extension is, with oids that are the same everywhere.
+//! them depends on them. Operators, operator classes, casts, aggregates and access methods have no
+//! rows: they are there where their extension is, with oids that are the same everywhere.
 //!
 //! # Invariants
 //! - Each member is a routine of the database in the extension's schema, and of one extension only.
 //!
 //! # What it leaves out
-//! Extensions whose types or methods are not here; scripts and members of one's own (ALTER EXTENSION
+//! Extensions that are not here; scripts and members of one's own (ALTER EXTENSION
 //! … ADD).
 
 use base::codec::{put_bytes, put_varint, Reader};
@@ -27,7 +28,8 @@ use base::{Error, Result};
 use super::lists::read_list;
 use super::Catalog;
 use functions::extensions as built_in;
-use functions::Operator;
+use functions::{Function, Operator};
+use types::TypeId;
 
 /// An extension of a database.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,6 +52,11 @@ impl Extension {
     /// What it is; none for one that this binary does not have.
     pub fn built_in(&self) -> Option<&'static built_in::Extension> {
         built_in::named(&self.name)
+    }
+
+    /// The types that it brings.
+    pub fn types(&self) -> &'static [TypeId] {
+        self.built_in().map_or(&[], |own| own.types)
     }
 
     /// The extensions that this one cannot do without.
@@ -89,7 +96,12 @@ impl Catalog {
 
     /// The routine by which an operator of an extension is computed.
     pub fn routine_of_operator(&self, operator: &Operator) -> Option<u32> {
-        let symbol = built_in::symbol_of(operator.function)?;
+        self.routine_of_function(operator.function)
+    }
+
+    /// The routine that has a function of an extension.
+    pub fn routine_of_function(&self, function: &Function) -> Option<u32> {
+        let symbol = built_in::symbol_of(function)?;
         let members = self.extensions.iter().flat_map(|known| &known.members);
         let mut members = members.filter_map(|oid| self.routine(*oid));
         members

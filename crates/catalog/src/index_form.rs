@@ -5,7 +5,7 @@ use base::Result;
 
 use crate::layout::BTREE;
 use crate::lists::read_list;
-use crate::operator_class::{OperatorClass, TSVECTOR_OPS_GIST};
+use crate::operator_class::{is_inverted_gist, OperatorClass};
 use types::TypeId;
 
 /// How an index was given.
@@ -45,7 +45,7 @@ impl IndexForm {
 
     /// The operator class of a key, if it is not the default of its type.
     pub fn shown_class(&self, key: usize) -> Option<&'static OperatorClass> {
-        let class = Some(self.class(key)).filter(|class| *class != TSVECTOR_OPS_GIST);
+        let class = Some(self.class(key)).filter(|class| !is_inverted_gist(*class));
         OperatorClass::by_oid(class?)
     }
 }

@@ -18,15 +18,18 @@
 //! | `jsonb_path_ops` | scalars with the keys that lead to them |
 //! | `gin_trgm_ops` | trigrams |
 //! | `tsvector_ops` | lexemes |
+//! | `gin_hstore_ops`, `gist_hstore_ops` | keys, and keys with their values |
 //! | those of `btree_gin` | the value |
 //!
-//! An index of method gist is such a one where its first key is a `tsvector`.
+//! An index of method gist is such a one where its first key is a `tsvector` or an `hstore`.
 //!
 //! A NULL has no items, so no condition that a NULL meets is looked for here.
 
 use base::{Error, Result, SqlState};
 
-use super::operator_class::{OperatorClass, GIN, GIST, TSVECTOR_OPS_GIST};
+use super::operator_class::{
+    is_inverted_gist, OperatorClass, GIN, GIST, HSTORE_OPS_GIST, TSVECTOR_OPS_GIST,
+};
 use super::{Index, Table};
 use types::TypeId;
 
@@ -43,6 +46,8 @@ pub enum Items {
     Trigrams,
     /// The lexemes of a `tsvector`.
     Lexemes,
+    /// The keys of an `hstore`, and its pairs.
+    Pairs,
     /// The value, of this type.
     Whole(TypeId),
 }
@@ -55,6 +60,8 @@ pub const JSONB_OPS: u32 = 10_090;
 pub const JSONB_PATH_OPS: u32 = 10_091;
 /// The oid of `tsvector_ops` of gin.
 pub const TSVECTOR_OPS: u32 = 10_073;
+/// The oid of `gin_hstore_ops`, of `hstore`.
+pub const HSTORE_OPS: u32 = 9_683;
 /// The oid of `gin_trgm_ops`, of `pg_trgm`.
 pub const TRIGRAM_OPS: u32 = 9_501;
 
@@ -69,6 +76,7 @@ impl Items {
             JSONB_PATH_OPS => Items::JsonbPaths,
             TRIGRAM_OPS => Items::Trigrams,
             TSVECTOR_OPS | TSVECTOR_OPS_GIST => Items::Lexemes,
+            HSTORE_OPS | HSTORE_OPS_GIST => Items::Pairs,
             _ => Items::Whole(ty),
         })
     }
@@ -78,7 +86,7 @@ impl Index {
     /// Whether it is an inverted one.
     pub fn is_inverted(&self) -> bool {
         let first = self.form.class(0);
-        self.form.method == GIN || (self.form.method == GIST && first == TSVECTOR_OPS_GIST)
+        self.form.method == GIN || is_inverted_gist(first)
     }
 
     /// What of one of its keys has entries, if it is an inverted one.

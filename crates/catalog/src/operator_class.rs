@@ -5,6 +5,8 @@
 //! text equality, ranges and prefixes, `gist` with the classes of `btree_gist` equality and ranges.
 //! `gist` and `spgist` on ranges and addresses are ordered as these are: they serve equality and order,
 //! while `&&`, `@>` and `<<=` look at every row.
+//! `bloom`, of the extension of that name, promises equality as `hash` does, of several keys each by
+//! itself, of which a tree serves those that come first.
 //! `gin` is another matter ([`super::inverted`]). Since texts are ordered by their bytes under any collation,
 //! `text_pattern_ops` and its kin order as the default classes do; they are kept and shown for
 //! whoever takes the index elsewhere, and either kind finds `LIKE 'x%'`.
@@ -30,7 +32,22 @@ pub const SPGIST: u32 = 4_000;
 /// The oid of `tsvector_ops` of gist, whose indexes are inverted ones.
 pub const TSVECTOR_OPS_GIST: u32 = 10_072;
 
-/// The access methods: oid, name, kind as `amtype` has it.
+/// The oid of `gist_hstore_ops`, likewise.
+pub const HSTORE_OPS_GIST: u32 = 9_684;
+
+/// Whether a class of gist is one of inverted indexes.
+pub fn is_inverted_gist(class: u32) -> bool {
+    matches!(class, TSVECTOR_OPS_GIST | HSTORE_OPS_GIST)
+}
+
+/// The access method of extension `bloom`: trees that promise equality.
+pub const BLOOM: u32 = 9_690;
+
+/// The access methods of extensions, by the extension that has them: as [`METHODS`].
+pub const METHODS_OF_EXTENSIONS: [(&str, (u32, &str, u8)); 1] =
+    [("bloom", (BLOOM, "bloom", b'i'))];
+
+/// The access methods that are there without an extension: oid, name, kind as `amtype` has it.
 pub const METHODS: [(u32, &str, u8); 7] = [
     (HEAP, "heap", b't'),
     (BTREE, "btree", b'i'),
@@ -41,16 +58,27 @@ pub const METHODS: [(u32, &str, u8); 7] = [
     (BRIN, "brin", b'i'),
 ];
 
+fn all_methods() -> impl Iterator<Item = &'static (u32, &'static str, u8)> {
+    let others = METHODS_OF_EXTENSIONS.iter().map(|own| &own.1);
+    METHODS.iter().chain(others)
+}
+
 /// The access method of indexes of that name.
 pub fn method_named(name: &str) -> Option<u32> {
-    let mut indexes = METHODS.iter().filter(|method| method.2 == b'i');
+    let mut indexes = all_methods().filter(|method| method.2 == b'i');
     let found = indexes.find(|method| method.1 == name);
     found.map(|method| method.0)
 }
 
+/// The extension that has an access method; none for one that is built in.
+pub fn extension_of_method(method: u32) -> Option<&'static str> {
+    let mut all = METHODS_OF_EXTENSIONS.iter();
+    all.find(|own| own.1 .0 == method).map(|own| own.0)
+}
+
 /// The name of an access method, or nothing.
 pub fn method_name(oid: u32) -> &'static str {
-    let found = METHODS.iter().find(|method| method.0 == oid);
+    let found = all_methods().find(|method| method.0 == oid);
     found.map_or("", |method| method.1)
 }
 
@@ -238,10 +266,31 @@ pub const CLASSES: &[OperatorClass] = classes! {
 
 /// The classes of extensions, by the extension that has them. Their oids are the same everywhere.
 pub const OF_EXTENSIONS: &[(&str, &[OperatorClass])] = &[
+    ("bloom", BLOOM_CLASSES),
     ("btree_gin", BTREE_GIN),
     ("btree_gist", BTREE_GIST),
+    ("citext", CITEXT),
+    ("hstore", HSTORE),
     ("pg_trgm", PG_TRGM),
 ];
+
+const CITEXT: &[OperatorClass] = classes! {
+    9670 403 "citext_ops" 9675 "citext_ops" CITEXT default;
+    9671 405 "citext_ops" 9676 "citext_ops" CITEXT default;
+    9672 403 "citext_pattern_ops" 9677 "citext_pattern_ops" CITEXT other;
+};
+
+const HSTORE: &[OperatorClass] = classes! {
+    9681 403 "btree_hstore_ops" 9685 "btree_hstore_ops" HSTORE default;
+    9682 405 "hash_hstore_ops" 9686 "hash_hstore_ops" HSTORE default;
+    9683 2742 "gin_hstore_ops" 9687 "gin_hstore_ops" HSTORE default;
+    9684 783 "gist_hstore_ops" 9688 "gist_hstore_ops" HSTORE default;
+};
+
+const BLOOM_CLASSES: &[OperatorClass] = classes! {
+    9691 9690 "int4_ops" 9693 "int4_ops" INT4 default;
+    9692 9690 "text_ops" 9694 "text_ops" TEXT default;
+};
 
 const PG_TRGM: &[OperatorClass] = classes! {
     9501 2742 "gin_trgm_ops" 9601 "gin_trgm_ops" TEXT other;

@@ -31,8 +31,9 @@ use functions::strings::quote_identifier;
 use types::{own, TypeId};
 
 /// The format of a row.
-const FORMAT: u8 = 3;
-/// The oldest that is read as well: it knows no domains. Before 3 there were no composite types.
+const FORMAT: u8 = 4;
+/// The oldest that is read as well: it knows no domains. Before 3 there were no composite types,
+/// before 4 none of extensions.
 const FORMAT_OLDEST: u8 = 1;
 
 /// A type that a user has made.
@@ -59,6 +60,8 @@ pub enum TypeBody {
     Domain(Domain),
     /// Several attributes.
     Composite(Composite),
+    /// What an extension brings, of which all else is built in ([`types::BASE_TYPES`]).
+    Base,
 }
 
 /// A label of an enum.
@@ -79,7 +82,7 @@ impl UserType {
     pub fn labels(&self) -> &[EnumLabel] {
         match &self.body {
             TypeBody::Enum(labels) => labels,
-            TypeBody::Domain(_) | TypeBody::Composite(_) => &[],
+            TypeBody::Domain(_) | TypeBody::Composite(_) | TypeBody::Base => &[],
         }
     }
 
@@ -91,7 +94,7 @@ impl UserType {
     /// What messages call its kind.
     pub fn noun(&self) -> &'static str {
         match self.body {
-            TypeBody::Enum(_) | TypeBody::Composite(_) => "type",
+            TypeBody::Enum(_) | TypeBody::Composite(_) | TypeBody::Base => "type",
             TypeBody::Domain(_) => "domain",
         }
     }
@@ -166,6 +169,7 @@ pub(super) fn encode(made: &UserType) -> Vec<u8> {
             out.push(2);
             composite::put(&mut out, of);
         }
+        TypeBody::Base => out.push(3),
     }
     RowBuilder::new(1).value(&out).finish()
 }
@@ -196,6 +200,7 @@ pub(super) fn decode(row: &[u8]) -> Result<UserType> {
             })?),
             1 => TypeBody::Domain(domain::read(&mut reader)?),
             2 => TypeBody::Composite(composite::read(&mut reader)?),
+            3 => TypeBody::Base,
             other => return Err(Error::corrupted(format!("a type of kind {other}"))),
         },
     };
@@ -324,7 +329,12 @@ mod tests {
         assert_eq!(names, ["a", "b", "c", "d"]);
         let orders: Vec<_> = labels.iter().map(|label| label.order).collect();
         assert_eq!(orders, [0.0, 1.0, 1.5, 2.0]);
-        for made in [mood(labels), mood(Vec::new())] {
+        let of_extension = UserType {
+            id: TypeId::CITEXT,
+            body: TypeBody::Base,
+            ..mood(Vec::new())
+        };
+        for made in [mood(labels), mood(Vec::new()), of_extension] {
             assert_eq!(decode(&encode(&made)).unwrap(), made);
         }
     }

@@ -297,6 +297,7 @@ pub fn apart(value: &Datum) -> usize {
         Datum::Text(text) => counted(text.len()),
         Datum::Bytea(bytes)
         | Datum::Jsonb(bytes)
+        | Datum::Hstore(bytes)
         | Datum::TsVector(bytes)
         | Datum::TsQuery(bytes) => counted(bytes.len()),
         Datum::Array(array) => {
@@ -325,6 +326,7 @@ pub fn large_bytes(value: &Datum) -> usize {
         Datum::Text(text) => text.len(),
         Datum::Bytea(bytes)
         | Datum::Jsonb(bytes)
+        | Datum::Hstore(bytes)
         | Datum::TsVector(bytes)
         | Datum::TsQuery(bytes) => bytes.len(),
         Datum::Array(array) => size_of_val(&array.elements[..]),

@@ -95,9 +95,14 @@ pub fn aggregates_named(name: &str) -> &'static [&'static Aggregate] {
     named.get(name).map_or(&[], Vec::as_slice)
 }
 
-/// Every aggregate.
+/// The aggregates that an extension brings for a type of its own.
+pub fn aggregates_of_type(kind: TypeId) -> impl Iterator<Item = &'static Aggregate> {
+    AGGREGATES.iter().filter(move |own| own.result == kind)
+}
+
+/// Every aggregate that is there without an extension.
 pub fn all_aggregates() -> impl Iterator<Item = &'static Aggregate> {
-    AGGREGATES.iter()
+    AGGREGATES.iter().filter(|own| !own.result.is_of_extension())
 }
 
 /// The aggregate of that OID.

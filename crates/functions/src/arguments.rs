@@ -41,6 +41,7 @@ pub(crate) trait Arguments {
         unsigned8 Unsigned8 u64;
         bytea Bytea Arc<[u8]>;
         array Array Arc<Array>;
+        hstore Hstore Arc<[u8]>;
         bits Bits Arc<Bits>;
         network Network Network;
         character Char u8;

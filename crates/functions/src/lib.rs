@@ -81,27 +81,33 @@ mod to_number;
 pub mod window;
 
 // The tables name functions by modules of the crate.
-use extensions::{fuzzy as fuzzystrmatch, pgcrypto, trigram, unaccent, uuid as uuid_ossp};
+use extensions::{
+    citext, fuzzy as fuzzystrmatch, hstore, hstore_forms, pgcrypto, trigram, unaccent,
+    uuid as uuid_ossp,
+};
 
 use base::coro;
 use base::error::{Error, Result};
 
 use types::{growth, Datum, EvalContext, TypeId};
 
-pub use aggregate::{aggregate_by_oid, aggregates_named, all_aggregates, Accumulator, Aggregate};
+pub use aggregate::{
+    aggregate_by_oid, aggregates_named, aggregates_of_type, all_aggregates, Accumulator, Aggregate,
+};
 pub use comparison::check_sortable;
 pub use registry::under_keyword;
 pub use registry::{
-    all_casts, all_functions, all_operators, cast_between, function_by_oid, functions_named,
-    operator_by_oid, operators_named,
+    all_casts, all_functions, all_operators, cast_between, casts_of, function_by_oid,
+    functions_named, operator_by_oid, operators_for, operators_named,
 };
 pub use resolve::{
     find_coercion, resolve_aggregate, resolve_function, resolve_operator, resolve_type_function,
-    resolve_window, select_common_type, AggregateMatch, CastContext, Coercion, FunctionMatch,
-    OperatorMatch, WindowMatch,
+    resolve_window, select_common_type, AggregateMatch, Coercion, FunctionMatch, OperatorMatch,
+    WindowMatch,
 };
 pub use session::SessionFunction;
 pub use sets::Records;
+pub use table::CastContext;
 pub use window::{all_windows, window_by_oid, windows_named, WindowFunction};
 
 /// What a function is told about the call besides its arguments.

@@ -1,12 +1,13 @@
 //! Lookup in the tables of functions, operators and casts by name, OID and types.
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use base::hash::HashMap;
 use base::sync::Mutex;
 
+use super::extensions::{self, Extension};
 use super::resolve::Coercion;
-use super::table;
 use super::{integer, Body, Cast, CastMethod, Function, Native, Operator, Volatility};
 use types::TypeId;
 
@@ -39,6 +40,25 @@ struct Registry {
     casts: HashMap<(TypeId, TypeId), (&'static Cast, &'static Coercion)>,
 }
 
+/// Every function that is there without an extension.
+fn listed() -> impl Iterator<Item = &'static Function> {
+    [
+        super::table_number::FUNCTIONS,
+        super::table_compare::FUNCTIONS,
+        super::table_string::FUNCTIONS,
+        super::table_moment::FUNCTIONS,
+        super::table_system::FUNCTIONS,
+        super::table_catalog::FUNCTIONS,
+        super::table_sets::FUNCTIONS,
+        super::table_json::FUNCTIONS,
+        super::table_search::FUNCTIONS,
+        super::table_ranges::FUNCTIONS,
+        super::table_network::FUNCTIONS,
+    ]
+    .into_iter()
+    .flatten()
+}
+
 /// Built at the first use; what the tables name is leaked, once per process.
 fn registry() -> &'static Registry {
     static REGISTRY: OnceLock<Registry> = OnceLock::new();
@@ -48,7 +68,7 @@ fn registry() -> &'static Registry {
 fn build() -> Registry {
     let mut by_oid = HashMap::default();
     let mut by_name: HashMap<_, Vec<_>> = HashMap::default();
-    for function in table::all() {
+    for function in listed() {
         let before = by_oid.insert(function.oid, function);
         assert!(before.is_none(), "function {} is there twice", function.oid);
         by_name.entry(function.name).or_default().push(function);
@@ -90,7 +110,9 @@ fn build() -> Registry {
         super::table_ranges::CASTS,
         super::table_network::CASTS,
     ];
-    for row in rows.into_iter().flatten() {
+    let built_in = rows.into_iter().flatten().map(|row| (row, None));
+    for (row, of_extension) in built_in.chain(extensions::casts()) {
+        let named = |oid: u32| of_extension.unwrap_or_else(|| function(oid));
         let (method, coercion) = match row.how {
             0 => (CastMethod::Binary, Coercion::Binary),
             1 => (CastMethod::InOut, Coercion::InOut),
@@ -103,8 +125,8 @@ fn build() -> Registry {
                 Coercion::Function(&OID_TO_INTEGER),
             ),
             oid => (
-                CastMethod::Function(function(oid)),
-                Coercion::Function(function(oid)),
+                CastMethod::Function(named(oid)),
+                Coercion::Function(named(oid)),
             ),
         };
         let cast: &'static Cast = Box::leak(Box::new(Cast {
@@ -169,9 +191,29 @@ pub fn all_operators() -> impl Iterator<Item = &'static Operator> {
     all.into_iter()
 }
 
-/// Every cast, by source and target.
+/// What is needed to compare values of a type, whether its extension is seen or not: the operators of
+/// that name that are built in, and those of the extension that brings it.
+pub fn operators_for(name: &str, kind: TypeId) -> Cow<'static, [&'static Operator]> {
+    let mut all = Cow::Borrowed(operators_named(name));
+    if let Some(extension) = extensions::of_type(kind) {
+        let own = extensions::operators_of(extension.name);
+        all.to_mut().extend(own.filter(|operator| operator.name == name));
+    }
+    all
+}
+
+/// The casts of an extension.
+pub fn casts_of(extension: &'static Extension) -> impl Iterator<Item = &'static Cast> {
+    let rows = extension.casts.iter();
+    rows.filter_map(|row| cast_between(row.source, row.target))
+}
+
+/// Every cast that is there without an extension, by source and target.
 pub fn all_casts() -> impl Iterator<Item = &'static Cast> {
-    let mut all: Vec<_> = registry().casts.values().map(|found| found.0).collect();
+    let all = registry().casts.values().map(|found| found.0);
+    let is_built_in =
+        |cast: &&Cast| !cast.source.is_of_extension() && !cast.target.is_of_extension();
+    let mut all: Vec<_> = all.filter(is_built_in).collect();
     all.sort_by_key(|cast| (cast.source, cast.target));
     all.into_iter()
 }

@@ -9,21 +9,11 @@
 use base::error::{Error, Result, SqlState};
 
 use super::aggregate::{aggregates_named, Aggregate};
-use super::registry::{cast_between, coercion_between, functions_named, operators_named};
+use super::registry::{cast_between, coercion_between, functions_named, operators_for};
+use super::table::CastContext;
 use super::window::{windows_named, WindowFunction};
 use super::{Function, Operator};
 use types::{Category, TypeId};
-
-/// How explicit a conversion is; each allows what the ones before it allow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum CastContext {
-    /// In an expression, unasked.
-    Implicit,
-    /// To the type of a column that is assigned to.
-    Assignment,
-    /// `CAST` and `::`.
-    Explicit,
-}
 
 /// How a value gets from one type to another. The modifier is applied after it
 /// (`types::apply_typmod`).
@@ -404,7 +394,8 @@ fn indeterminate() -> Error {
 /// # Errors
 /// 42883 "operator does not exist: text + integer", 42725 "operator is not unique: …".
 pub fn resolve_operator(name: &str, left: TypeId, right: TypeId) -> Result<OperatorMatch> {
-    resolve_operator_among(name, left, right, operators_named(name))
+    let kind = if left.is_of_extension() { left } else { right };
+    resolve_operator_among(name, left, right, &operators_for(name, kind))
 }
 
 /// As [`resolve_operator`], among these, all of that name.

@@ -131,7 +131,7 @@ pub(crate) fn upper(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
 }
 
 pub(crate) fn lower(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
-    map_chars(args.text(0)?, |c| single(c.to_lowercase(), c)).map(Growing::into_datum)
+    map_chars(args.text(0)?, base::fold::lower).map(Growing::into_datum)
 }
 
 /// The mapped character, if it is one; C's `towupper` knows no other.
@@ -152,7 +152,7 @@ fn map_chars(text: &str, mut map: impl FnMut(char) -> char) -> Result<Growing> {
 
 /// The text in lower case, character by character.
 pub(crate) fn fold(text: &str) -> Result<String> {
-    let folded = map_chars(text, |c| single(c.to_lowercase(), c))?;
+    let folded = map_chars(text, base::fold::lower)?;
     Ok(folded.into_string())
 }
 
@@ -160,7 +160,7 @@ pub(crate) fn initcap(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     let mut inside = false;
     let text = map_chars(args.text(0)?, |c| {
         let mapped = match inside {
-            true => single(c.to_lowercase(), c),
+            true => base::fold::lower(c),
             false => single(c.to_uppercase(), c),
         };
         inside = c.is_alphanumeric();

@@ -16,9 +16,19 @@
 //! how "context";` where `how` is a function's OID, 0 for the same bits, 1 for the text form, 2 and 3
 //! for the same bits between an integer and an OID.
 
-use super::resolve::CastContext;
-use super::{Function, Volatility};
+use super::Volatility;
 use types::TypeId;
+
+/// How explicit a conversion is; each allows what the ones before it allow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CastContext {
+    /// In an expression, unasked.
+    Implicit,
+    /// To the type of a column that is assigned to.
+    Assignment,
+    /// `CAST` and `::`.
+    Explicit,
+}
 
 /// An operator whose function is still an OID.
 #[derive(Debug)]
@@ -33,6 +43,7 @@ pub(crate) struct OperatorRow {
 }
 
 /// A cast whose method is still a number.
+#[derive(Debug)]
 pub(crate) struct CastRow {
     pub source: TypeId,
     pub target: TypeId,
@@ -178,22 +189,3 @@ macro_rules! casts {
 }
 
 pub(crate) use {body, casts, functions, operators};
-
-/// Every function.
-pub(crate) fn all() -> impl Iterator<Item = &'static Function> {
-    [
-        super::table_number::FUNCTIONS,
-        super::table_compare::FUNCTIONS,
-        super::table_string::FUNCTIONS,
-        super::table_moment::FUNCTIONS,
-        super::table_system::FUNCTIONS,
-        super::table_catalog::FUNCTIONS,
-        super::table_sets::FUNCTIONS,
-        super::table_json::FUNCTIONS,
-        super::table_search::FUNCTIONS,
-        super::table_ranges::FUNCTIONS,
-        super::table_network::FUNCTIONS,
-    ]
-    .into_iter()
-    .flatten()
-}

@@ -70,6 +70,7 @@ aggregates! {
     2130 "max" (NUMERIC) NUMERIC Max;
     3564 "max" (INET) INET Max;
     2244 "max" (BPCHAR) BPCHAR Max;
+    9790 "max" (CITEXT) CITEXT Max;
     2797 "max" (TID) TID Max;
     4189 "max" (PG_LSN) PG_LSN Max;
     5099 "max" (XID8) XID8 Max;
@@ -88,6 +89,7 @@ aggregates! {
     2143 "min" (TIMESTAMPTZ) TIMESTAMPTZ Min;
     2144 "min" (INTERVAL) INTERVAL Min;
     2145 "min" (TEXT) TEXT Min;
+    9791 "min" (CITEXT) CITEXT Min;
     2146 "min" (NUMERIC) NUMERIC Min;
     3565 "min" (INET) INET Min;
     2245 "min" (BPCHAR) BPCHAR Min;

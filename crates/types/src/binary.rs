@@ -11,7 +11,7 @@ use base::key::range_flags;
 use super::datetime::{calendar, date, timestamp, zone, DAY};
 use super::typmod::apply_typmod;
 use super::{
-    bits, json, network, row_of, search, Array, Bound, Datum, Dimension, EvalContext, Interval,
+    bits, hstore, json, network, row_of, search, Array, Bound, Datum, Dimension, EvalContext, Interval,
     Multirange, Numeric, Range, TypeId, NO_TYPMOD,
 };
 
@@ -41,6 +41,7 @@ pub fn send(context: &EvalContext, kind: TypeId, value: &Datum, out: &mut Vec<u8
             out.push(json::WIRE_VERSION);
             out.extend_from_slice(text.as_bytes());
         }
+        Datum::Hstore(value) => hstore::send(value, out)?,
         Datum::TsVector(value) => search::vector::send(value, out)?,
         Datum::TimeTz(micros, zone) => {
             out.extend_from_slice(&micros.to_be_bytes());
@@ -345,6 +346,7 @@ pub fn receive(context: &EvalContext, kind: TypeId, typmod: i32, bytes: &[u8]) -
         TypeId::JSON => json::input_json(receive_text(bytes)?)?,
         TypeId::JSONB => json::input_jsonb(receive_text(json::versioned("jsonb", bytes)?)?)?,
         TypeId::JSONPATH => json::path::input(receive_text(json::versioned("jsonpath", bytes)?)?)?,
+        TypeId::HSTORE => hstore::receive(bytes)?,
         TypeId::TSVECTOR => search::vector::receive(bytes)?,
         TypeId::TSQUERY => search::query::receive(bytes)?,
         _ if kind.is_text_like() => Datum::text(receive_text(bytes)?),

@@ -14,6 +14,8 @@
 //! | json, jsonpath | as they are | none |
 //! | tsvector | in its order, see [`super::search::vector`] | `Bytes` |
 //! | tsquery | its binary form | none |
+//! | citext | as it is | `Folded` |
+//! | hstore | in its order, see [`super::hstore`] | `Bytes` |
 //! | jsonb | as it is, see [`base::jsonb`] | `Jsonb` |
 //! | char(n) | without trailing blanks; reading pads again | `Bytes` |
 //! | ranges, multiranges | the type of the bounds, its key kind, then each range: see [`base::key`] | `Range` |
@@ -63,8 +65,10 @@ pub fn key_kind(kind: TypeId) -> Option<KeyKind> {
         | TypeId::CIDR
         | TypeId::BIT
         | TypeId::VARBIT
-        | TypeId::TSVECTOR => KeyKind::Bytes,
+        | TypeId::TSVECTOR
+        | TypeId::HSTORE => KeyKind::Bytes,
         TypeId::BPCHAR => KeyKind::Padded,
+        TypeId::CITEXT => KeyKind::Folded,
         TypeId::JSONB => KeyKind::Jsonb,
         TypeId::JSON | TypeId::JSONPATH | TypeId::TSQUERY => return None,
         _ if kind.is_oid_like() => KeyKind::Fixed,
@@ -105,9 +109,11 @@ pub fn encode_column(kind: TypeId, typmod: i32, value: &Datum, out: &mut Vec<u8>
             out.extend_from_slice(v.trim_end_matches(' ').as_bytes());
         }
         Datum::Text(v) => out.extend_from_slice(v.as_bytes()),
-        Datum::Bytea(v) | Datum::Jsonb(v) | Datum::TsVector(v) | Datum::TsQuery(v) => {
-            out.extend_from_slice(v);
-        }
+        Datum::Bytea(v)
+        | Datum::Jsonb(v)
+        | Datum::Hstore(v)
+        | Datum::TsVector(v)
+        | Datum::TsQuery(v) => out.extend_from_slice(v),
         Datum::Char(v) => out.push(*v),
         Datum::Uuid(v) => out.extend_from_slice(v),
         Datum::TimeTz(v, zone) => {
@@ -468,6 +474,7 @@ pub fn decode_column(kind: TypeId, typmod: i32, bytes: &[u8]) -> Result<Datum> {
         TypeId::NUMERIC => Datum::Numeric(decode_numeric(bytes)?),
         TypeId::BYTEA => Datum::bytea(bytes),
         TypeId::JSONB => Datum::Jsonb(Arc::from(bytes)),
+        TypeId::HSTORE => Datum::Hstore(Arc::from(bytes)),
         TypeId::TSVECTOR => Datum::TsVector(Arc::from(bytes)),
         TypeId::TSQUERY => Datum::TsQuery(Arc::from(bytes)),
         TypeId::CHAR => Datum::Char(fixed::<1>(bytes)?[0]),

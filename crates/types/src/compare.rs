@@ -1,12 +1,14 @@
 //! Order, equality and hashing of values.
 //!
 //! Numbers of different widths compare with one another, and so do texts of different types; all
-//! other values compare only with their like. NaN equals NaN and is above every other number; -0
+//! other values compare only with their like, `citext` by its lower case. NaN equals NaN and is above every other number; -0
 //! equals 0; `char(n)` ignores trailing blanks; intervals compare by the length they have with
 //! months of 30 days.
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
+
+use base::fold;
 
 use super::{json, search, Array, Bound, Datum, Multirange, Range, TypeId};
 
@@ -16,6 +18,7 @@ pub fn compare(kind: TypeId, a: &Datum, b: &Datum) -> Ordering {
     if let (Datum::Text(a), Datum::Text(b)) = (a, b) {
         return match kind {
             TypeId::BPCHAR => a.trim_end_matches(' ').cmp(b.trim_end_matches(' ')),
+            TypeId::CITEXT => fold::compare(a, b),
             _ => a.cmp(b),
         };
     }
@@ -45,7 +48,7 @@ fn compare_values(a: &Datum, b: &Datum) -> Ordering {
         (Datum::Numeric(a), Datum::Numeric(b)) => a.cmp(b),
         (Datum::Bytea(a), Datum::Bytea(b)) => a.cmp(b),
         (Datum::Jsonb(a), Datum::Jsonb(b)) => json::compare(a, b),
-        (Datum::TsVector(a), Datum::TsVector(b)) => a.cmp(b),
+        (Datum::TsVector(a), Datum::TsVector(b)) | (Datum::Hstore(a), Datum::Hstore(b)) => a.cmp(b),
         (Datum::TsQuery(a), Datum::TsQuery(b)) => search::query::compare(a, b),
         (Datum::Char(a), Datum::Char(b)) => a.cmp(b),
         (Datum::Uuid(a), Datum::Uuid(b)) => a.cmp(b),
@@ -158,8 +161,9 @@ pub fn hash_into(kind: TypeId, value: &Datum, state: &mut impl Hasher) {
         Datum::Float8(v) => hash_float(*v, state),
         Datum::Numeric(v) => v.hash(state),
         Datum::Text(v) if kind == TypeId::BPCHAR => v.trim_end_matches(' ').hash(state),
+        Datum::Text(v) if kind == TypeId::CITEXT => fold::folded(v).hash(state),
         Datum::Text(v) => v.hash(state),
-        Datum::Bytea(v) | Datum::TsVector(v) => v.hash(state),
+        Datum::Bytea(v) | Datum::TsVector(v) | Datum::Hstore(v) => v.hash(state),
         Datum::TsQuery(v) => search::query::hash_into(v, state),
         Datum::Jsonb(v) => json::hash_into(v, state),
         Datum::Char(v) => v.hash(state),

@@ -23,11 +23,13 @@ pub enum Datum {
     Float4(f32),
     Float8(f64),
     Numeric(Numeric),
-    /// text, varchar, bpchar (padded), name, unknown, cstring, json, jsonpath.
+    /// text, varchar, bpchar (padded), name, unknown, cstring, json, jsonpath, citext.
     Text(Arc<str>),
     Bytea(Arc<[u8]>),
     /// See [`base::jsonb`].
     Jsonb(Arc<[u8]>),
+    /// See [`crate::hstore`].
+    Hstore(Arc<[u8]>),
     /// See [`crate::search::vector`].
     TsVector(Arc<[u8]>),
     /// See [`crate::search::query`].
@@ -81,6 +83,7 @@ impl PartialEq for Datum {
             (Datum::Text(a), Datum::Text(b)) => a == b,
             (Datum::Bytea(a), Datum::Bytea(b))
             | (Datum::Jsonb(a), Datum::Jsonb(b))
+            | (Datum::Hstore(a), Datum::Hstore(b))
             | (Datum::TsVector(a), Datum::TsVector(b))
             | (Datum::TsQuery(a), Datum::TsQuery(b)) => a == b,
             (Datum::Char(a), Datum::Char(b)) => a == b,

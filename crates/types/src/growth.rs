@@ -67,6 +67,7 @@ pub fn bytes_of(value: &Datum) -> usize {
         Datum::Text(text) => text.len(),
         Datum::Bytea(bytes)
         | Datum::Jsonb(bytes)
+        | Datum::Hstore(bytes)
         | Datum::TsVector(bytes)
         | Datum::TsQuery(bytes) => bytes.len(),
         Datum::Array(array) => each(&array.elements),
@@ -87,7 +88,9 @@ pub fn bytes_of(value: &Datum) -> usize {
 pub fn check(value: &Datum) -> Result<()> {
     match value {
         Datum::Text(text) => check_room(0, text.len()),
-        Datum::Bytea(bytes) | Datum::Jsonb(bytes) => check_room(0, bytes.len()),
+        Datum::Bytea(bytes) | Datum::Jsonb(bytes) | Datum::Hstore(bytes) => {
+            check_room(0, bytes.len())
+        }
         _ => Ok(()),
     }
 }

@@ -33,6 +33,7 @@
 //! | [`bits`] | bit, bit varying |
 //! | [`growth`] | how long a value may become |
 //! | [`json`] | json, jsonb, jsonpath |
+//! | [`hstore`] | hstore |
 //! | [`search`] | tsvector, tsquery |
 //! | [`numeric`] | decimal arithmetic |
 //! | [`float`] | text forms of binary floating point |
@@ -55,6 +56,7 @@ pub mod datetime;
 pub mod datum;
 pub mod float;
 pub mod growth;
+pub mod hstore;
 pub mod json;
 pub mod network;
 pub mod numeric;
@@ -82,7 +84,7 @@ pub use datetime::zone::Zone;
 pub use datum::{Array, Datum, Dimension, LongValue, Record};
 pub use network::Network;
 pub use numeric::Numeric;
-pub use own::OwnKind;
+pub use own::{BaseType, OwnKind, BASE_TYPES};
 pub use range::{Bound, Multirange, Range};
 pub use text::{input, output};
 pub use type_id::{Category, TypeId, TypeInfo};

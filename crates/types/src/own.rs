@@ -9,6 +9,9 @@
 //!   0  1  0   kind     A      number            a type that CREATE TYPE or CREATE DOMAIN makes
 //!   0  1  1  A         oid of the table         the type of a table's rows
 //! ```
+//! The kinds are enums, domains, composite types and, 3, what extensions bring, whose numbers are
+//! given here ([`BASE_TYPES`]).
+//!
 //! `A` is set in the type of arrays over it. The number is counted, as OIDs are, and never given
 //! again. Bit 31 is never set: some clients read OIDs as signed numbers.
 //!
@@ -26,7 +29,7 @@
 //! after the other between the newest two are refused ([`between`] gives none), where PostgreSQL
 //! would count its labels anew.
 
-use super::TypeId;
+use super::{Category, TypeId};
 
 /// Set in the OIDs of all types of one's own.
 const OWN: u32 = 1 << 30;
@@ -50,9 +53,61 @@ pub enum OwnKind {
     Composite,
     /// The rows of a table.
     Row,
+    /// A type that an extension brings: its number says which of [`BASE_TYPES`].
+    Base,
 }
 
+/// A type that an extension brings. What it is like is built in; that it is there, in which schema
+/// and under which name, a row of the catalog says, as of any type of one's own.
+#[derive(Clone, Copy, Debug)]
+pub struct BaseType {
+    /// Its OID, which is the same in all databases.
+    pub id: TypeId,
+    /// How its extension calls it.
+    pub name: &'static str,
+    /// `typcategory`.
+    pub category: Category,
+}
+
+/// All of them, in the order of their numbers.
+pub const BASE_TYPES: &[BaseType] = &[
+    BaseType {
+        id: TypeId::CITEXT,
+        name: "citext",
+        category: Category::String,
+    },
+    BaseType {
+        id: TypeId::HSTORE,
+        name: "hstore",
+        category: Category::User,
+    },
+];
+
+const BASE: u32 = OWN | 3 << KIND_SHIFT;
+
 impl TypeId {
+    /// `citext`: text that is compared without regard to case.
+    pub const CITEXT: TypeId = TypeId(BASE | 1);
+    /// `hstore`: keys with values, all of them texts.
+    pub const HSTORE: TypeId = TypeId(BASE | 2);
+
+    /// What is known of a type that an extension brings.
+    pub fn base_type(self) -> Option<&'static BaseType> {
+        BASE_TYPES.iter().find(|known| known.id == self)
+    }
+
+    /// Whether it is a type that an extension brings, or an array over one.
+    pub fn is_of_extension(self) -> bool {
+        let own = self.own_element().unwrap_or(self);
+        own.own_kind() == Some(OwnKind::Base)
+    }
+
+    /// What it is called where no catalog is at hand and the name must stay what it is.
+    pub fn fixed_name(self) -> String {
+        self.base_type()
+            .map_or_else(|| self.to_string(), |base| base.name.to_owned())
+    }
+
     /// The type of that kind and number; none if there are no more numbers.
     pub fn own(kind: OwnKind, number: u32) -> Option<TypeId> {
         let (bits, max) = match kind {
@@ -60,6 +115,7 @@ impl TypeId {
             OwnKind::Domain => (1 << KIND_SHIFT, NUMBER_MAX),
             OwnKind::Composite => (2 << KIND_SHIFT, NUMBER_MAX),
             OwnKind::Row => (ROW, ROW_MAX),
+            OwnKind::Base => (3 << KIND_SHIFT, NUMBER_MAX),
         };
         (number <= max).then_some(TypeId(OWN | bits | number))
     }
@@ -90,6 +146,7 @@ impl TypeId {
                 0 => Some(OwnKind::Enum),
                 1 => Some(OwnKind::Domain),
                 2 => Some(OwnKind::Composite),
+                3 => Some(OwnKind::Base),
                 _ => None,
             },
             _ => Some(OwnKind::Row),
@@ -203,13 +260,16 @@ mod tests {
             (OwnKind::Enum, Category::Enum),
             (OwnKind::Composite, Category::Composite),
             (OwnKind::Row, Category::Composite),
+            (OwnKind::Base, Category::User),
         ];
         for (kind, category) in kinds {
             for number in [0, 1, 16_384, NUMBER_MAX] {
                 let own = TypeId::own(kind, number).unwrap();
                 assert!(own.0 < 1 << 31);
                 assert_eq!(own.own_kind(), Some(kind));
-                assert_eq!(own.category(), category);
+                if own.base_type().is_none() {
+                    assert_eq!(own.category(), category);
+                }
                 assert_eq!(own.array_element(), None);
                 let array = own.array_of().unwrap();
                 assert_eq!(array.array_element(), Some(own));
@@ -219,6 +279,17 @@ mod tests {
         }
         assert_eq!(TypeId::own(OwnKind::Enum, NUMBER_MAX + 1), None);
         assert!(!TypeId::INT4.is_own() && !TypeId::INT4_ARRAY.is_own());
+    }
+
+    #[test]
+    fn types_of_extensions_are_known_by_their_numbers() {
+        for (base, number) in BASE_TYPES.iter().zip(1..) {
+            assert_eq!(TypeId::own(OwnKind::Base, number), Some(base.id));
+            assert_eq!(base.id.category(), base.category);
+            assert_eq!(base.id.fixed_name(), base.name);
+            assert!(base.id.array_of().unwrap().is_of_extension());
+        }
+        assert!(!TypeId::TEXT.is_of_extension());
     }
 
     #[test]

@@ -70,6 +70,7 @@ mod tag {
     pub const MULTIRANGE: u8 = 30;
     pub const VOID: u8 = 31;
     pub const LONG: u8 = 32;
+    pub const HSTORE: u8 = 33;
 }
 
 /// How a bound of a range begins: without a value, or with one that belongs to it or not.
@@ -132,6 +133,7 @@ pub fn put(value: &Datum, out: &mut Vec<u8>) -> Result<()> {
         Datum::Text(v) => of_length(tag::TEXT, v.as_bytes(), out),
         Datum::Bytea(v) => of_length(tag::BYTEA, v, out),
         Datum::Jsonb(v) => of_length(tag::JSONB, v, out),
+        Datum::Hstore(v) => of_length(tag::HSTORE, v, out),
         Datum::TsVector(v) => of_length(tag::TSVECTOR, v, out),
         Datum::TsQuery(v) => of_length(tag::TSQUERY, v, out),
         Datum::Char(v) => fixed(tag::CHAR, [*v], out),
@@ -209,6 +211,7 @@ pub fn read(reader: &mut Reader<'_>) -> Result<Datum> {
         tag::TEXT => Datum::text(reader.str()?),
         tag::BYTEA => Datum::Bytea(Arc::from(reader.bytes()?)),
         tag::JSONB => Datum::Jsonb(Arc::from(reader.bytes()?)),
+        tag::HSTORE => Datum::Hstore(Arc::from(reader.bytes()?)),
         tag::TSVECTOR => Datum::TsVector(Arc::from(reader.bytes()?)),
         tag::TSQUERY => Datum::TsQuery(Arc::from(reader.bytes()?)),
         tag::CHAR => Datum::Char(reader.u8()?),
@@ -415,6 +418,7 @@ mod tests {
             (TypeId::BPCHAR, "a  "),
             (TypeId::BYTEA, "\\x00ff"),
             (TypeId::JSONB, "{\"a\": [1, null]}"),
+            (TypeId::HSTORE, "a=>1, b=>null"),
             (TypeId::TSVECTOR, "'a':1 'b'"),
             (TypeId::TSQUERY, "'a' & !'b'"),
             (TypeId::CHAR, "x"),

@@ -9,7 +9,7 @@ use super::datetime::{date, interval, time, timestamp};
 use super::numeric::is_space;
 use super::typmod::apply_typmod;
 use super::{
-    array, bits, float, json, network, range, search, Datum, EvalContext, Numeric, TypeId,
+    array, bits, float, hstore, json, network, range, search, Datum, EvalContext, Numeric, TypeId,
 };
 
 /// Bytes that a `name` has at most; longer ones are cut.
@@ -68,6 +68,8 @@ pub fn input(context: &EvalContext, kind: TypeId, typmod: i32, text: &str) -> Re
         TypeId::JSON => json::input_json(text)?,
         TypeId::JSONB => json::input_jsonb(text)?,
         TypeId::JSONPATH => json::path::input(text)?,
+        TypeId::CITEXT => Datum::text(text),
+        TypeId::HSTORE => hstore::input(text)?,
         TypeId::TSVECTOR => search::vector::input(text)?,
         TypeId::TSQUERY => context.query_of(text, search::read::input(text)?),
         TypeId::UUID => Datum::Uuid(parse_uuid(text).ok_or_else(|| invalid(kind, text))?),
@@ -151,6 +153,7 @@ pub fn write(context: &EvalContext, kind: TypeId, value: &Datum, out: &mut Strin
         }
         Datum::Text(v) => out.push_str(v),
         Datum::Jsonb(v) => json::write(base::jsonb::Value(v), out)?,
+        Datum::Hstore(v) => hstore::write(v, out)?,
         Datum::TsVector(v) => search::vector::write(v, out)?,
         Datum::TsQuery(v) => search::Query::decode(v)?.write(out),
         Datum::Bytea(v) => write_bytea(v, context.bytea_escape, out),

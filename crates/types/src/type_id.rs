@@ -277,6 +277,10 @@ impl TypeId {
             (None, Some(OwnKind::Enum)) => (4, Category::Enum),
             (None, Some(OwnKind::Composite | OwnKind::Row)) => (-1, Category::Composite),
             (None, Some(OwnKind::Domain)) => (-1, Category::User),
+            (None, Some(OwnKind::Base)) => {
+                let base = self.base_type();
+                (-1, base.map_or(Category::User, |base| base.category))
+            }
             (None, None) => return None,
         };
         Some(TypeInfo {
@@ -419,6 +423,7 @@ impl TypeId {
                 | TypeId::ACLITEM
                 | TypeId::JSON
                 | TypeId::JSONPATH
+                | TypeId::CITEXT
         )
     }
 

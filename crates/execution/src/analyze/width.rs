@@ -54,6 +54,7 @@ fn payload(value: &Datum) -> usize {
         Datum::Bits(bits) => 4 + bits.bytes().len(),
         Datum::Text(text) => text.len(),
         Datum::Bytea(bytes) | Datum::Jsonb(bytes) => bytes.len(),
+        Datum::Hstore(bytes) => types::hstore::size_of(bytes).saturating_sub(4),
         Datum::TsVector(bytes) => types::search::vector::size_of(bytes).saturating_sub(4),
         Datum::TsQuery(bytes) => match types::search::Query::decode(bytes) {
             Ok(query) => query.size().saturating_sub(4),

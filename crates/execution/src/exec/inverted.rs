@@ -178,6 +178,15 @@ fn items_of(items: Items, value: &Datum) -> Result<BTreeSet<Item>> {
             let entries = entries(bytes)?;
             out.extend(entries.iter().map(|entry| entry.text.as_bytes().to_vec()));
         }
+        Items::Pairs => {
+            let Datum::Hstore(bytes) = value else {
+                return Err(Error::internal(format!("{value:?} is no hstore")));
+            };
+            for (key, value) in types::hstore::pairs(bytes)? {
+                out.insert(key_item(key));
+                out.insert(pair_item(key, value));
+            }
+        }
         Items::Trigrams => out = of_trigrams(&trigram::trigrams(value.as_str())?),
         Items::Whole(ty) => {
             let mut item = Item::new();
@@ -234,13 +243,24 @@ fn no_items() -> Error {
     Error::corrupted("an inverted index with a key that has no items")
 }
 
-/// The texts of a text or an array of them, as keys of a `jsonb`.
+fn key_item(key: &str) -> Item {
+    let mut item = vec![b'k'];
+    item.extend_from_slice(key.as_bytes());
+    item
+}
+
+/// A key of an `hstore` with its value: no text has a zero, which parts the two.
+fn pair_item(key: &str, value: Option<&str>) -> Item {
+    let mut item = vec![if value.is_some() { b'v' } else { b'n' }];
+    item.extend_from_slice(key.as_bytes());
+    item.push(0);
+    item.extend_from_slice(value.unwrap_or_default().as_bytes());
+    item
+}
+
+/// The texts of a text or an array of them, as keys of a `jsonb` or an `hstore`.
 fn keys_of(value: &Datum) -> BTreeSet<Item> {
-    let key = |text: &str| {
-        let mut item = vec![b'k'];
-        item.extend_from_slice(text.as_bytes());
-        item
-    };
+    let key = key_item;
     match value {
         Datum::Array(array) => {
             let texts = array.elements.iter().filter(|text| !text.is_null());

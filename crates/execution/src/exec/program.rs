@@ -14,6 +14,7 @@ use base::{coro, Error, Result, SqlState};
 use super::{domain, long, session_functions, subquery, Exec};
 use crate::kept::large_bytes;
 use functions::array_parts::DIMENSIONS_MAX;
+use functions::extensions::hstore;
 use functions::{Body, Call, Coercion, Function};
 use planner::plan::program::{Op, Program};
 use types::{self, Array, Datum, Record, TypeId};
@@ -434,6 +435,7 @@ fn step(cx: &mut Exec<'_>, op: &Op) -> Result<()> {
             let (index, array) = (cx.pop(), cx.pop());
             match (&array, &index) {
                 (Datum::Jsonb(_), Datum::Array(_)) => functions::json::subscript(&[array, index])?,
+                (Datum::Hstore(bytes), Datum::Text(key)) => hstore::fetch(bytes, key)?,
                 _ => subscript(&array, &index),
             }
         }

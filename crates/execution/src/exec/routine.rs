@@ -4,12 +4,12 @@
 
 use std::sync::Arc;
 
-use base::Result;
+use base::{coro, Result};
 
 use super::program::Evaluate;
 use super::Exec;
 use crate::kept::RowStore;
-use functions::Call;
+use functions::{Body, Call};
 use planner::plan::{Program, RoutineCall, Row};
 use types::{Datum, Record, TypeId};
 
@@ -31,7 +31,19 @@ fn called(
             argument_types: &call.types,
             result: call.result,
         };
-        rows.push(vec![function.call(&of, &args)?])?;
+        let made = match function.body {
+            Body::Set(set) => coro::interruptible(|| set(&of, &args))??,
+            Body::Records(records) => coro::interruptible(|| (records.rows)(&of, &args))??,
+            Body::Native(_) | Body::Session(_) => {
+                rows.push(vec![function.call(&of, &args)?])?;
+                return Ok(Some(rows));
+            }
+        };
+        for value in made {
+            coro::work(16)?;
+            rows.push(spread(call, value?))?;
+        }
+        cx.check_held(rows.bytes())?;
         return Ok(Some(rows));
     }
     if call.routine.set {

@@ -1,7 +1,6 @@
 //! What is built into the binary: types, functions, operators, casts, and the relations of
 //! `pg_catalog` themselves.
 
-use super::extensions;
 use super::rows::{array, char, flag, int, oid, small, text, vector, Rows};
 use super::OfBinary;
 use catalog::cluster::Address;
@@ -13,7 +12,9 @@ use catalog::system::relations;
 use catalog::system::{self, COMMENTS, HANDLER, INTERNAL, LANGUAGES, TABLESPACES};
 use catalog::{INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, QUORATE, SUPERUSER};
 use functions::search::dictionary;
-use functions::{self, Aggregate, CastContext, CastMethod, Function, Volatility, WindowFunction};
+use functions::{
+    self, Aggregate, Cast, CastContext, CastMethod, Function, Volatility, WindowFunction,
+};
 use types::type_id::{TypeInfo, RANGES, TYPES};
 use types::{Category, Datum, TypeId};
 
@@ -172,9 +173,20 @@ fn procedures(rows: &mut Rows) {
         procedure_row(function, rows);
     }
     for aggregate in functions::all_aggregates() {
-        aggregate_row(aggregate, rows);
+        aggregate_row(aggregate, (PG_CATALOG, SUPERUSER), rows);
     }
     functions::all_windows().for_each(|window| window_row(window, rows));
+}
+
+/// What the names of functions in schema `quorate` begin with, where functions are listed.
+const PREFIX: &str = "quorate.";
+
+/// The schema of a built-in function and its name there.
+pub(super) fn function_name(listed: &str) -> (u32, &str) {
+    match listed.strip_prefix(PREFIX) {
+        Some(name) => (QUORATE, name),
+        None => (PG_CATALOG, listed),
+    }
 }
 
 fn procedure_row(function: &Function, rows: &mut Rows) {
@@ -186,7 +198,7 @@ fn procedure_row(function: &Function, rows: &mut Rows) {
     };
     let set = function.is_set_returning();
     let fact = facts::of_function(function.oid);
-    let (schema, name) = extensions::function_name(function.name);
+    let (schema, name) = function_name(function.name);
     rows.push([
         ("oid", oid(function.oid)),
         ("proname", text(name)),
@@ -228,13 +240,14 @@ fn argument_names(fact: Option<&facts::Fact>) -> Datum {
     }
 }
 
-fn aggregate_row(aggregate: &Aggregate, rows: &mut Rows) {
+/// `pg_proc` of an aggregate in that schema, of that owner.
+pub(super) fn aggregate_row(aggregate: &Aggregate, (schema, owner): (u32, u32), rows: &mut Rows) {
     let arguments = aggregate.arguments.iter().map(|ty| oid(ty.0)).collect();
     rows.push([
         ("oid", oid(aggregate.oid)),
         ("proname", text(aggregate.name)),
-        ("pronamespace", oid(PG_CATALOG)),
-        ("proowner", oid(SUPERUSER)),
+        ("pronamespace", oid(schema)),
+        ("proowner", oid(owner)),
         ("prolang", oid(INTERNAL)),
         ("procost", Datum::Float4(1.0)),
         ("prokind", char(b'a')),
@@ -279,15 +292,18 @@ fn window_row(window: &WindowFunction, rows: &mut Rows) {
 }
 
 fn aggregates(rows: &mut Rows) {
-    for aggregate in functions::all_aggregates() {
-        rows.push([
-            ("aggfnoid", oid(aggregate.oid)),
-            ("aggkind", char(aggregate.kind_code().0)),
-            ("aggnumdirectargs", Datum::Int2(aggregate.kind_code().1)),
-            ("aggfinalmodify", char(b'r')),
-            ("aggmfinalmodify", char(b'r')),
-        ]);
-    }
+    functions::all_aggregates().for_each(|aggregate| what_aggregates(aggregate, rows));
+}
+
+/// `pg_aggregate`.
+pub(super) fn what_aggregates(aggregate: &Aggregate, rows: &mut Rows) {
+    rows.push([
+        ("aggfnoid", oid(aggregate.oid)),
+        ("aggkind", char(aggregate.kind_code().0)),
+        ("aggnumdirectargs", Datum::Int2(aggregate.kind_code().1)),
+        ("aggfinalmodify", char(b'r')),
+        ("aggmfinalmodify", char(b'r')),
+    ]);
 }
 
 fn operators(rows: &mut Rows) {
@@ -322,29 +338,38 @@ fn operators(rows: &mut Rows) {
 const FIRST_CAST: u32 = 10_100;
 
 fn casts(rows: &mut Rows) {
-    for (place, cast) in functions::all_casts().enumerate() {
-        let (function, method) = match cast.method {
-            CastMethod::Binary => (0, b'b'),
-            // Between integers and oids PostgreSQL keeps the bits.
-            CastMethod::Function(function) if function.oid == 0 => (0, b'b'),
-            CastMethod::Function(function) => (function.oid, b'f'),
-            CastMethod::InOut => (0, b'i'),
-        };
-        let context = match cast.context {
-            CastContext::Implicit => b'i',
-            CastContext::Assignment => b'a',
-            CastContext::Explicit => b'e',
-        };
-        let place = u32::try_from(place).unwrap_or(u32::MAX);
-        rows.push([
-            ("oid", oid(FIRST_CAST + place)),
-            ("castsource", oid(cast.source.0)),
-            ("casttarget", oid(cast.target.0)),
-            ("castfunc", oid(function)),
-            ("castcontext", char(context)),
-            ("castmethod", char(method)),
-        ]);
+    for (cast, number) in functions::all_casts().zip(FIRST_CAST..) {
+        cast_row(cast, number, |function| function.oid, rows);
     }
+}
+
+/// `pg_cast` of a cast, whose function has an oid there.
+pub(super) fn cast_row(
+    cast: &Cast,
+    number: u32,
+    oid_of: impl Fn(&'static Function) -> u32,
+    rows: &mut Rows,
+) {
+    let (function, method) = match cast.method {
+        CastMethod::Binary => (0, b'b'),
+        // Between integers and oids PostgreSQL keeps the bits.
+        CastMethod::Function(function) if function.oid == 0 => (0, b'b'),
+        CastMethod::Function(function) => (oid_of(function), b'f'),
+        CastMethod::InOut => (0, b'i'),
+    };
+    let context = match cast.context {
+        CastContext::Implicit => b'i',
+        CastContext::Assignment => b'a',
+        CastContext::Explicit => b'e',
+    };
+    rows.push([
+        ("oid", oid(number)),
+        ("castsource", oid(cast.source.0)),
+        ("casttarget", oid(cast.target.0)),
+        ("castfunc", oid(function)),
+        ("castcontext", char(context)),
+        ("castmethod", char(method)),
+    ]);
 }
 
 fn access_methods(rows: &mut Rows) {

@@ -13,27 +13,18 @@
 //!
 //! [`FIRST_USER_OID`]: catalog::layout::FIRST_USER_OID
 
+use super::builtin::{self, function_name};
 use super::rows::{char, flag, oid, text, Rows};
 use super::{OfBinary, OfCatalog};
 use catalog::cluster::Address;
-use catalog::operator_class::{OperatorClass, OF_EXTENSIONS};
+use catalog::operator_class::{OperatorClass, METHODS_OF_EXTENSIONS, OF_EXTENSIONS};
 use catalog::system::{self, PLPGSQL, PLPGSQL_EXTENSION, QUORATE_EXTENSION};
 use catalog::{Catalog, Extension, PG_CATALOG, QUORATE, SUPERUSER};
 use functions::extensions as built_in;
-use functions::Operator;
+use functions::{Aggregate, Cast, Operator};
+use types::TypeId;
 
 pub(super) const ROWS: &[OfBinary] = &[("pg_depend", members), ("pg_extension", extensions)];
-
-/// What the names of functions in schema `quorate` begin with, where functions are listed.
-const PREFIX: &str = "quorate.";
-
-/// The schema of a built-in function and its name there.
-pub(super) fn function_name(listed: &str) -> (u32, &str) {
-    match listed.strip_prefix(PREFIX) {
-        Some(name) => (QUORATE, name),
-        None => (PG_CATALOG, listed),
-    }
-}
 
 fn extensions(rows: &mut Rows) {
     for (extension, name, schema, version) in [
@@ -72,6 +63,23 @@ pub(super) const MADE: &[OfCatalog] = &[
     }),
     ("pg_operator", operators),
     ("pg_depend", operators_of_extensions),
+    ("pg_cast", casts),
+    ("pg_proc", aggregates),
+    ("pg_aggregate", |catalog, rows| {
+        for (_, aggregate) in made_aggregates(catalog) {
+            builtin::what_aggregates(aggregate, rows);
+        }
+    }),
+    ("pg_am", |catalog, rows| {
+        for (_, (method, name, kind)) in made_methods(catalog) {
+            rows.push([
+                ("oid", oid(*method)),
+                ("amname", text(name)),
+                ("amtype", char(*kind)),
+            ]);
+        }
+    }),
+    ("pg_depend", others_of_extensions),
     ("pg_opclass", classes),
     ("pg_opfamily", families),
     ("pg_depend", classes_of_extensions),
@@ -89,24 +97,93 @@ fn operators_with_routines<'c>(
 fn operators(catalog: &Catalog, rows: &mut Rows) {
     for made in &catalog.extensions {
         for (operator, routine) in operators_with_routines(catalog, made) {
-            let other = |name: &str| {
+            let (left, right) = (operator.left, operator.right);
+            let other = |name: &str, left: TypeId, right: TypeId| {
                 let mut own = built_in::operators_of(&made.name);
-                oid(own.find(|own| own.name == name).map_or(0, |own| own.oid))
+                let is = |own: &&Operator| {
+                    own.name == name && (own.left, own.right) == (left, right)
+                };
+                oid(own.find(is).map_or(0, |own| own.oid))
             };
+            let equal = operator.name == "=";
             rows.push([
                 ("oid", oid(operator.oid)),
                 ("oprname", text(operator.name)),
                 ("oprnamespace", oid(made.schema)),
                 ("oprowner", oid(made.owner)),
-                ("oprkind", char(b'b')),
-                ("oprleft", oid(operator.left.0)),
-                ("oprright", oid(operator.right.0)),
+                (
+                    "oprkind",
+                    char(if left == TypeId::NONE { b'l' } else { b'b' }),
+                ),
+                ("oprcanmerge", flag(equal)),
+                ("oprcanhash", flag(equal)),
+                ("oprleft", oid(left.0)),
+                ("oprright", oid(right.0)),
                 ("oprresult", oid(operator.function.result.0)),
-                ("oprcom", other(operator.commutator)),
-                ("oprnegate", other(operator.negator)),
+                ("oprcom", other(operator.commutator, right, left)),
+                ("oprnegate", other(operator.negator, left, right)),
                 ("oprcode", oid(routine)),
             ]);
         }
+    }
+}
+
+/// The oids of casts of extensions begin here.
+const FIRST_CAST: u32 = 9_900;
+
+/// The casts that are there, each with its extension and an oid, which is the same everywhere.
+fn made_casts(catalog: &Catalog) -> impl Iterator<Item = (&Extension, &'static Cast, u32)> {
+    let all = built_in::ALL.iter();
+    let all = all.flat_map(|own| functions::casts_of(own).map(move |cast| (own.name, cast)));
+    all.zip(FIRST_CAST..)
+        .filter_map(|((name, cast), number)| Some((catalog.extension(name)?, cast, number)))
+}
+
+fn casts(catalog: &Catalog, rows: &mut Rows) {
+    for (_, cast, number) in made_casts(catalog) {
+        let routine = |function| catalog.routine_of_function(function).unwrap_or(0);
+        builtin::cast_row(cast, number, routine, rows);
+    }
+}
+
+/// The aggregates that are there, each with its extension.
+fn made_aggregates(catalog: &Catalog) -> impl Iterator<Item = (&Extension, &'static Aggregate)> {
+    let types = catalog.extensions.iter();
+    let types = types.flat_map(|made| made.types().iter().map(move |id| (made, id)));
+    types.flat_map(|(made, id)| functions::aggregates_of_type(*id).map(move |own| (made, own)))
+}
+
+fn aggregates(catalog: &Catalog, rows: &mut Rows) {
+    for (made, aggregate) in made_aggregates(catalog) {
+        builtin::aggregate_row(aggregate, (made.schema, made.owner), rows);
+    }
+}
+
+/// The access methods that are there, each with its extension.
+fn made_methods(
+    catalog: &Catalog,
+) -> impl Iterator<Item = (&Extension, &'static (u32, &'static str, u8))> {
+    let all = METHODS_OF_EXTENSIONS.iter();
+    all.filter_map(|(name, method)| Some((catalog.extension(name)?, method)))
+}
+
+/// That casts, aggregates and access methods are members of extensions.
+fn others_of_extensions(catalog: &Catalog, rows: &mut Rows) {
+    /// The oids of `pg_cast` and `pg_am`.
+    const CASTS: u32 = 2_605;
+    const METHODS: u32 = 2_601;
+    let casts = made_casts(catalog).map(|(made, _, number)| (made, CASTS, number));
+    let aggregates = made_aggregates(catalog);
+    let aggregates = aggregates.map(|(made, own)| (made, Address::PROC, own.oid));
+    let methods = made_methods(catalog).map(|(made, method)| (made, METHODS, method.0));
+    for (made, class, object) in casts.chain(aggregates).chain(methods) {
+        rows.push([
+            ("classid", oid(class)),
+            ("objid", oid(object)),
+            ("refclassid", oid(Address::EXTENSION)),
+            ("refobjid", oid(made.oid)),
+            ("deptype", char(b'e')),
+        ]);
     }
 }
 

@@ -114,6 +114,7 @@ fn put(catalog: &Catalog, made: &UserType, id: TypeId, rows: &mut Rows) {
         TypeBody::Enum(_) => b'e',
         TypeBody::Domain(_) => b'd',
         TypeBody::Composite(_) => b'c',
+        TypeBody::Base => b'b',
     };
     // Whoever may use a type may use arrays of it: they have no list of their own.
     let given = match is_array {

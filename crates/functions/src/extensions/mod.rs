@@ -13,8 +13,11 @@
 //!
 //! Source: PostgreSQL 15 manual, appendix F.
 //!
+//! A type that an extension brings is built in as well ([`types::BASE_TYPES`]), and so are its casts:
+//! nobody comes by a value of it where the extension is not. Its name is a row of the catalog.
+//!
 //! # What it leaves out
-//! Types that extensions bring (`citext`, `hstore`, `ltree`).
+//! `ltree`, `cube`, `isn` and other extensions with types.
 
 use std::sync::OnceLock;
 
@@ -22,12 +25,15 @@ use base::hash::HashMap;
 use base::Result;
 
 use super::sets::Records;
-use super::table::OperatorRow;
+use super::table::{CastRow, OperatorRow};
 use super::{Call, Function, Operator, Rows};
 use types::{Array, Datum, TypeId};
 
+pub(crate) mod citext;
 mod crypt;
 pub(crate) mod fuzzy;
+pub mod hstore;
+pub(crate) mod hstore_forms;
 pub(crate) mod pgcrypto;
 pub mod trigram;
 pub(crate) mod unaccent;
@@ -44,68 +50,101 @@ pub struct Extension {
     pub comment: &'static str,
     /// The extensions that it cannot do without.
     pub requires: &'static [&'static str],
+    /// The types that it brings.
+    pub types: &'static [TypeId],
     functions: &'static [Function],
     operators: &'static [OperatorRow],
+    pub(super) casts: &'static [CastRow],
 }
+
+/// An extension without a name, which brings nothing.
+const NOTHING: Extension = Extension {
+    name: "",
+    version: "",
+    comment: "",
+    requires: &[],
+    types: &[],
+    functions: &[],
+    operators: &[],
+    casts: &[],
+};
 
 /// All of them, by name. Each may be moved to another schema and be created by whoever may create in
 /// the database, as PostgreSQL's trusted ones.
 pub static ALL: &[Extension] = &[
     Extension {
+        name: "bloom",
+        version: "1.0",
+        comment: "bloom access method - signature file based index",
+        ..NOTHING
+    },
+    Extension {
         name: "btree_gin",
         version: "1.3",
         comment: "support for indexing common datatypes in GIN",
-        requires: &[],
-        functions: &[],
-        operators: &[],
+        ..NOTHING
     },
     Extension {
         name: "btree_gist",
         version: "1.7",
         comment: "support for indexing common datatypes in GiST",
-        requires: &[],
-        functions: &[],
-        operators: &[],
+        ..NOTHING
+    },
+    Extension {
+        name: "citext",
+        version: "1.6",
+        comment: "data type for case-insensitive character strings",
+        types: &[TypeId::CITEXT],
+        functions: citext::FUNCTIONS,
+        operators: citext::OPERATORS,
+        casts: citext::CASTS,
+        ..NOTHING
     },
     Extension {
         name: "fuzzystrmatch",
         version: "1.1",
         comment: "determine similarities and distance between strings",
-        requires: &[],
         functions: fuzzy::FUNCTIONS,
-        operators: &[],
+        ..NOTHING
+    },
+    Extension {
+        name: "hstore",
+        version: "1.8",
+        comment: "data type for storing sets of (key, value) pairs",
+        types: &[TypeId::HSTORE],
+        functions: hstore::FUNCTIONS,
+        operators: hstore::OPERATORS,
+        casts: hstore::CASTS,
+        ..NOTHING
     },
     Extension {
         name: "pg_trgm",
         version: "1.6",
         comment: "text similarity measurement and index searching based on trigrams",
-        requires: &[],
         functions: trigram::FUNCTIONS,
         operators: trigram::OPERATORS,
+        ..NOTHING
     },
     Extension {
         name: "pgcrypto",
         version: "1.3",
         comment: "cryptographic functions",
-        requires: &[],
         functions: pgcrypto::FUNCTIONS,
-        operators: &[],
+        ..NOTHING
     },
     Extension {
         name: "unaccent",
         version: "1.1",
         comment: "text search dictionary that removes accents",
-        requires: &[],
         functions: unaccent::FUNCTIONS,
-        operators: &[],
+        ..NOTHING
     },
     Extension {
         name: "uuid-ossp",
         version: "1.1",
         comment: "generate universally unique identifiers (UUIDs)",
-        requires: &[],
         functions: uuid::FUNCTIONS,
-        operators: &[],
+        ..NOTHING
     },
 ];
 
@@ -146,7 +185,8 @@ impl Extension {
 
     /// The symbol of one of its functions.
     pub fn symbol(&self, function: &Function) -> String {
-        let types: Vec<_> = function.arguments.iter().map(TypeId::to_string).collect();
+        let types = function.arguments.iter().map(|own| own.fixed_name());
+        let types: Vec<_> = types.collect();
         format!("{}.{}({})", self.name, function.name, types.join(","))
     }
 
@@ -195,6 +235,23 @@ pub fn of_function(oid: u32) -> Option<&'static Extension> {
 pub fn operators_of(name: &str) -> impl Iterator<Item = &'static Operator> {
     let own = found().operators.get(name);
     own.into_iter().flatten().copied()
+}
+
+/// The extension that brings a type, or the type that an array is over.
+pub fn of_type(kind: TypeId) -> Option<&'static Extension> {
+    if !kind.is_of_extension() {
+        return None;
+    }
+    let own = kind.array_element().unwrap_or(kind);
+    ALL.iter().find(|known| known.types.contains(&own))
+}
+
+/// The casts of all extensions, and the functions that these name.
+pub(super) fn casts() -> impl Iterator<Item = (&'static CastRow, Option<&'static Function>)> {
+    ALL.iter().flat_map(|known| {
+        let function = |row: &CastRow| known.functions.iter().find(|own| own.oid == row.how);
+        known.casts.iter().map(move |row| (row, function(row)))
+    })
 }
 
 /// The operators of all extensions.
@@ -299,6 +356,9 @@ mod tests {
         let mut oids: Vec<u32> = crate::all_signatures().iter().map(|row| row.0).collect();
         for extension in ALL {
             oids.extend(extension.functions.iter().map(|function| function.oid));
+            let types = extension.types.iter();
+            let aggregates = types.flat_map(|id| crate::aggregate::aggregates_of_type(*id));
+            oids.extend(aggregates.map(|own| own.oid));
         }
         let count = oids.len();
         oids.sort_unstable();

@@ -8,12 +8,15 @@
 //! Numbers, truth values and JSON are themselves, dates and times as ISO 8601 writes them, arrays
 //! and rows are arrays and objects; all others are their text as a string.
 
+use std::borrow::Cow;
+
 use base::coro;
 use base::error::{Error, Result, SqlState};
 use base::jsonb::Value;
 
 use super::invalid;
 use crate::arguments::Arguments;
+use crate::extensions::hstore_forms::object;
 use crate::Call;
 use types::json::{self, Builder};
 use types::{growth, Array, Datum, EvalContext, Record, RowField, TypeId};
@@ -24,7 +27,7 @@ enum Shape<'a> {
     Bool(bool),
     /// The text of a number.
     Number(String),
-    Json(&'a str),
+    Json(Cow<'a, str>),
     Jsonb(Value<'a>),
     Text(String),
     Array(&'a Array),
@@ -80,7 +83,9 @@ fn shape<'a>(context: &EvalContext, kind: TypeId, value: &'a Datum) -> Result<Sh
                 false => Shape::Text(text),
             }
         }
-        Datum::Text(text) if kind == TypeId::JSON => Shape::Json(text),
+        Datum::Text(text) if kind == TypeId::JSON => Shape::Json(Cow::Borrowed(text)),
+        // It has a cast to json.
+        Datum::Hstore(bytes) => Shape::Json(Cow::Owned(object(bytes, false)?)),
         Datum::Jsonb(value) => Shape::Jsonb(Value(value)),
         Datum::Date(_) | Datum::Timestamp(_) | Datum::TimestampTz(_) => {
             Shape::Text(moment_text(context, kind, value)?)
@@ -113,7 +118,7 @@ fn write(
         Shape::Null => out.push_str("null"),
         Shape::Bool(value) => out.push_str(if value { "true" } else { "false" }),
         Shape::Number(text) => out.push_str(&text),
-        Shape::Json(text) => out.push_str(text),
+        Shape::Json(text) => out.push_str(&text),
         Shape::Jsonb(value) => json::write(value, out)?,
         Shape::Text(text) => json::write_string(&text, out),
         Shape::Array(array) => {
@@ -175,7 +180,7 @@ fn build(context: &EvalContext, kind: TypeId, value: &Datum, builder: &mut Build
         Shape::Null => builder.null(),
         Shape::Bool(value) => builder.bool(value),
         Shape::Number(text) => builder.number(&types::Numeric::parse(&text)?),
-        Shape::Json(text) => builder.parse(text),
+        Shape::Json(text) => builder.parse(&text),
         Shape::Jsonb(value) => builder.value(value),
         Shape::Text(text) => builder.string(&text),
         Shape::Array(array) => {

@@ -104,6 +104,9 @@ impl Binder<'_> {
         if value.ty == TypeId::JSONB {
             return self.jsonb_subscripts(value, subscripts, scope, place);
         }
+        if value.ty == TypeId::HSTORE {
+            return self.hstore_subscript(value, subscripts, scope, place);
+        }
         let element = match value.ty {
             TypeId::INT2VECTOR => Some(TypeId::INT2),
             TypeId::OIDVECTOR => Some(TypeId::OID),

@@ -51,6 +51,7 @@ pub mod from;
 mod given;
 pub mod group;
 mod grouping_sets;
+mod hstore;
 mod indirection;
 mod inline;
 mod json;

@@ -163,6 +163,9 @@ impl Binder<'_> {
                 _ => break,
             }
         }
+        if target.ty == TypeId::HSTORE && subscripts.len() == steps.len() {
+            return self.hstore_assignment(target, &subscripts, value, assigned, scope);
+        }
         if subscripts.is_empty() {
             return self.assign_field(target, steps, value, assigned, scope);
         }

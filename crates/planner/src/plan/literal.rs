@@ -48,6 +48,8 @@ const PLAIN_TYPES: &[TypeId] = &[
     TypeId::TIMESTAMP,
     TypeId::TIMESTAMPTZ,
     TypeId::INTERVAL,
+    TypeId::CITEXT,
+    TypeId::HSTORE,
 ];
 
 /// What was made of a literal.

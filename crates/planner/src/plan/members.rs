@@ -13,7 +13,7 @@ use std::sync::Arc;
 use base::hash::HashMap;
 
 use super::{Expr, ExprKind, Func};
-use functions::{operators_named, Function, Operator};
+use functions::{operators_for, Function, Operator};
 use syntax::parser::shape::SHAPE_LITERALS_MAX;
 use types::{self, hash_row, Array, Datum, TypeId};
 
@@ -43,8 +43,8 @@ impl Members {
             return None;
         };
         let name = if all { "<>" } else { "=" };
-        let mut operators = operators_named(name).iter();
-        let is_plain = operators.any(|known| std::ptr::eq(known.function, function.0));
+        let operators = operators_for(name, *ty);
+        let is_plain = operators.iter().any(|known| std::ptr::eq(known.function, function.0));
         if elements.len() <= LIST_LENGTH_MIN || left != ty || !is_plain {
             return None;
         }
@@ -70,7 +70,8 @@ impl Members {
     pub fn comparison(&self) -> Option<(&'static Function, bool)> {
         let name = if self.negated { "<>" } else { "=" };
         let of_type = |operator: &&&Operator| operator.left == self.ty && operator.right == self.ty;
-        let found = operators_named(name).iter().find(of_type)?;
+        let operators = operators_for(name, self.ty);
+        let found = operators.iter().find(of_type)?;
         Some((found.function, self.negated))
     }
 

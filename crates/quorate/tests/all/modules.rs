@@ -18,12 +18,7 @@ const CYCLES_LEFT: [(&str, &str); 14] = [
     ("catalog", "computed descriptor policy sequence"),
     ("functions", "aggregate table_aggregates"),
     ("functions", "arrays strings"),
-    (
-        "functions",
-        "registry resolve table table_casts table_catalog table_compare table_json table_moment \
-         table_network table_number table_operators table_ranges table_search table_sets \
-         table_string table_system",
-    ),
+    ("functions", "registry resolve"),
     ("kv", "apply build bulk group locks registry serial txn"),
     ("kv", "config directory"),
     ("lab", "lists registers"),

@@ -301,7 +301,7 @@ pub fn send(bytes: &[u8], out: &mut Vec<u8>) -> Result<()> {
 }
 
 /// 08P01 for a message that ends too soon.
-pub(super) fn short() -> Error {
+pub(crate) fn short() -> Error {
     let message = "insufficient data left in message";
     Error::new(SqlState::PROTOCOL_VIOLATION, message)
 }
@@ -321,7 +321,7 @@ pub(super) fn take_text<'a>(rest: &mut &'a [u8]) -> Result<&'a str> {
 }
 
 /// Takes a number of so many bytes from a message.
-pub(super) fn take<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N]> {
+pub(crate) fn take<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N]> {
     let (number, tail) = rest.split_first_chunk().ok_or_else(short)?;
     *rest = tail;
     Ok(*number)

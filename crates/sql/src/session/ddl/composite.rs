@@ -29,7 +29,7 @@ fn composite_of(made: &mut UserType) -> Result<&mut Composite> {
     let id = made.id;
     match &mut made.body {
         TypeBody::Composite(composite) => Ok(composite),
-        TypeBody::Domain(_) | TypeBody::Enum(_) => Err(no_composite(id)),
+        TypeBody::Domain(_) | TypeBody::Enum(_) | TypeBody::Base => Err(no_composite(id)),
     }
 }
 

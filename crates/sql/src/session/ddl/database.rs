@@ -387,6 +387,7 @@ fn is_empty(content: &Catalog) -> bool {
     let mut schemas = content.schemas.iter();
     content.routines.is_empty()
         && content.extensions.is_empty()
+        && content.user_types.iter().next().is_none()
         && tables.all(|table| table.kind == RelationKind::System)
         && schemas.all(|schema| schema.oid < FIRST_USER_OID)
 }

@@ -34,7 +34,9 @@ use types::{Category, Datum, OwnKind, TypeId};
 fn domain_of(made: &mut UserType) -> Result<&mut Domain> {
     match &mut made.body {
         TypeBody::Domain(domain) => Ok(domain),
-        TypeBody::Enum(_) | TypeBody::Composite(_) => Err(Error::internal("no domain")),
+        TypeBody::Enum(_) | TypeBody::Composite(_) | TypeBody::Base => {
+            Err(Error::internal("no domain"))
+        }
     }
 }
 

@@ -8,6 +8,7 @@
 //! # What it leaves out
 //! Other versions than the one that is here, and members of one's own (ALTER EXTENSION … ADD).
 
+use base::engine::RowLock;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{AlterExtensionStmt, AlterObjectSchemaStmt, CreateExtensionStmt, DefElem};
 
@@ -17,9 +18,11 @@ use super::routine::conflicting;
 use catalog::access::{must_own, Guarded, Privileges};
 use catalog::cluster::{self, Address};
 use catalog::depend::routine_text;
-use catalog::routine::{Argument, Language};
+use catalog::routine::{Argument, Language, Mode};
 use catalog::system::{PLPGSQL_EXTENSION, QUORATE_EXTENSION};
-use catalog::{extension_store, store, Catalog, Extension, Routine, SUPERUSER};
+use catalog::{
+    extension_store, store, Catalog, Extension, Routine, TypeBody, UserType, SUPERUSER,
+};
 use functions::extensions as built_in;
 use functions::{Function, Volatility};
 use syntax::parser::NodeEnum;
@@ -141,6 +144,7 @@ impl Session {
             members: Vec::new(),
         };
         let owner = if own.superuser { role } else { SUPERUSER };
+        self.make_types(&catalog, found, schema, owner)?;
         for function in found.functions() {
             let routine = Routine {
                 oid: self.new_oid()?,
@@ -172,6 +176,29 @@ impl Session {
         let address = Address::of(Address::EXTENSION, made.oid);
         cluster::put_comment(open.txn.as_mut(), database, address, Some(found.comment))?;
         self.changed_catalog();
+        Ok(())
+    }
+
+    /// Gives the types that an extension brings their names.
+    fn make_types(
+        &mut self,
+        catalog: &Catalog,
+        found: &'static built_in::Extension,
+        schema: u32,
+        owner: u32,
+    ) -> Result<()> {
+        for id in found.types {
+            let name = id.fixed_name();
+            self.check_type_name(catalog, schema, &name)?;
+            let made = UserType {
+                id: *id,
+                schema,
+                name,
+                owner,
+                body: TypeBody::Base,
+            };
+            self.insert_type(catalog, &made)?;
+        }
         Ok(())
     }
 
@@ -283,6 +310,7 @@ impl Session {
         }
         let schema = self.creation_schema(&catalog, &alter.newschema)?;
         let found = self.own_extension(&catalog, &name.sval)?;
+        self.move_types(&catalog, &found, schema)?;
         let moved: Vec<_> = found
             .members
             .iter()
@@ -320,16 +348,40 @@ impl Session {
     }
 }
 
+impl Session {
+    fn move_types(&mut self, catalog: &Catalog, found: &Extension, schema: u32) -> Result<()> {
+        let own = found.types().iter().filter_map(|id| catalog.user_type(*id));
+        for old in own.filter(|old| old.schema != schema) {
+            self.check_type_name(catalog, schema, &old.name)?;
+            self.lock_type(catalog, old.id, RowLock::Update)?;
+            let new = UserType {
+                schema,
+                ..(**old).clone()
+            };
+            self.put_type(catalog, old, &new)?;
+        }
+        Ok(())
+    }
+}
+
 /// The routine by which a function of an extension is found.
 fn routine_of(of: &built_in::Extension, function: &Function) -> Routine {
     let argument = |type_id: &types::TypeId| Argument {
         type_id: *type_id,
         ..Argument::default()
     };
+    let columns = function.columns().unwrap_or_default().iter();
+    let columns = columns.map(|(name, type_id)| Argument {
+        name: (*name).to_owned(),
+        mode: Mode::Out,
+        type_id: *type_id,
+        ..Argument::default()
+    });
     Routine {
         name: function.name.to_owned(),
         language: Language::C,
-        arguments: function.arguments.iter().map(argument).collect(),
+        arguments: function.arguments.iter().map(argument).chain(columns).collect(),
+        set: function.is_set_returning(),
         result: function.result,
         volatility: match function.volatility {
             Volatility::Immutable => b'i',

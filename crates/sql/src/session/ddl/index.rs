@@ -27,8 +27,8 @@ use super::texts;
 use catalog::access::must_own;
 use catalog::index_form::IndexForm;
 use catalog::operator_class::{
-    extension_of, method_name, method_named, OperatorClass, BRIN, GIN, GIST, HASH, SPGIST,
-    TSVECTOR_OPS_GIST,
+    extension_of, extension_of_method, is_inverted_gist, method_name, method_named, OperatorClass,
+    BLOOM, BRIN, GIN, GIST, HASH, SPGIST,
 };
 use catalog::store::{self, duplicate_relation};
 use catalog::system::BTREE;
@@ -64,7 +64,7 @@ impl Session {
         create: &IndexStmt,
         sink: &mut dyn Sink,
     ) -> Result<CommandTag> {
-        let method = access_method(create)?;
+        let method = access_method(&*self.current_catalog()?, create)?;
         let range = create
             .relation
             .as_ref()
@@ -188,7 +188,8 @@ impl Session {
         };
         uses.sort_unstable();
         uses.dedup();
-        let is_inverted = method == GIN || classes.first() == Some(&TSVECTOR_OPS_GIST);
+        let first = classes.first().copied();
+        let is_inverted = method == GIN || first.is_some_and(is_inverted_gist);
         Ok(Index {
             include,
             form: IndexForm {
@@ -225,8 +226,8 @@ impl Session {
         let names = texts(&element.opclass);
         let (schemas, name) = match names.as_slice() {
             // Such an index is an inverted one, which its class says.
-            [] if default.is_some_and(|class| class.oid == TSVECTOR_OPS_GIST) => {
-                return Ok(TSVECTOR_OPS_GIST)
+            [] if default.is_some_and(|class| is_inverted_gist(class.oid)) => {
+                return Ok(default.map_or(0, |class| class.oid));
             }
             [] if default.is_some() || method == BTREE => return Ok(0),
             [] if ty == TypeId::TSQUERY => {
@@ -276,7 +277,7 @@ impl Session {
             ));
         }
         let is_default = default.is_some_and(|default| default.oid == class.oid);
-        let is_named = !is_default || class.oid == TSVECTOR_OPS_GIST;
+        let is_named = !is_default || is_inverted_gist(class.oid);
         Ok(if is_named { class.oid } else { 0 })
     }
 
@@ -600,11 +601,17 @@ fn column_order(element: &IndexElem, method: u32) -> Result<ColumnOrder> {
     })
 }
 
+/// Whether a parameter says how many bits a column has in a signature: `col1` to `col32`.
+fn is_bloom_column(name: &str) -> bool {
+    let number = name.strip_prefix("col").and_then(|rest| rest.parse().ok());
+    number.is_some_and(|number: u8| (1..=32).contains(&number) && name == format!("col{number}"))
+}
+
 /// The access method of USING.
 ///
 /// # Errors
 /// 42704 for one that there is not; 0A000 for one that a tree does not serve, or not so.
-fn access_method(create: &IndexStmt) -> Result<u32> {
+fn access_method(catalog: &Catalog, create: &IndexStmt) -> Result<u32> {
     if !create.table_space.is_empty() {
         return Err(Error::unsupported("TABLESPACE"));
     }
@@ -614,7 +621,11 @@ fn access_method(create: &IndexStmt) -> Result<u32> {
         "rtree" => "gist",
         name => name,
     };
-    let method = method_named(name).ok_or_else(|| {
+    let is_seen = |method: &u32| {
+        let extension = extension_of_method(*method);
+        extension.is_none_or(|name| catalog.extension(name).is_some())
+    };
+    let method = method_named(name).filter(is_seen).ok_or_else(|| {
         Error::new(
             SqlState::UNDEFINED_OBJECT,
             format!("access method \"{name}\" does not exist"),
@@ -629,7 +640,7 @@ fn access_method(create: &IndexStmt) -> Result<u32> {
             "multicolumn indexes",
         ),
         (
-            includes && matches!(method, HASH | BRIN | GIN),
+            includes && matches!(method, HASH | BRIN | GIN | BLOOM),
             "included columns",
         ),
     ];
@@ -661,6 +672,8 @@ pub(super) fn index_options(
         let bounds = match (name, method) {
             ("fillfactor", BTREE | HASH | SPGIST) => Some((10, 100)),
             ("pages_per_range", BRIN) => Some((1, 131_072)),
+            ("length", BLOOM) => Some((1, 4_096)),
+            (name, BLOOM) if is_bloom_column(name) => Some((1, 4_095)),
             ("fillfactor", GIST) => Some((10, 100)),
             ("gin_pending_list_limit", GIN) => Some((64, i64::from(i32::MAX))),
             ("deduplicate_items", BTREE) | ("autosummarize", BRIN) | ("fastupdate", GIN) => None,

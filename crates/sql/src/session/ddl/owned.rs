@@ -17,7 +17,7 @@ use catalog::cluster::{self, Address};
 use catalog::local::is_local;
 use catalog::{
     extension_store, store, Catalog, Database, Extension, Object, Policy, RelationKind, Role,
-    Routine, Schema, Table, SUPERUSER,
+    Routine, Schema, Table, TypeBody, SUPERUSER,
 };
 use syntax::parser::NodeEnum;
 
@@ -327,7 +327,7 @@ impl Session {
             let schemas = schemas.filter(|schema| is_theirs(schema.owner));
             roots.extend(schemas.map(|schema| Object::Schema(schema.oid)));
             let types = catalog.user_types.iter();
-            let types = types.filter(|made| is_theirs(made.owner));
+            let types = types.filter(|made| is_theirs(made.owner) && made.body != TypeBody::Base);
             roots.extend(types.map(|made| Object::Type(made.id)));
             let routines = catalog
                 .routines
