@@ -201,6 +201,17 @@ insert into stock.searched values (1, 'anna', '{"a": [1, 2]}', '{x,anna}'), (2, 
 create index on stock.searched using gin (name "of Others".gin_trgm_ops, tags);
 create index on stock.searched using gin (doc jsonb_path_ops) where doc ? 'a';
 create view stock.alike as select id, encode(public.digest(name, 'sha256'), 'hex') as digest, "of Others".similarity(name, 'ann') as alike from stock.searched where name operator("of Others".%) 'anna' or 'ann' operator("of Others".<%) any (tags);
+create extension citext with schema "of Others";
+create extension hstore;
+create extension bloom;
+create domain stock.login as "of Others".citext check (value operator("of Others".<>) 'root');
+create table stock.people (name "of Others".citext primary key, other stock.login, data public.hstore default 'a=>1', tags "of Others".citext[], number integer);
+insert into stock.people values ('Anna', 'Ann', 'a=>"x, y", b=>NULL', '{A,b}', 1), ('bob', null, '', null, 2);
+create index on stock.people using gin (data, tags);
+create index on stock.people using gist (data);
+create index on stock.people (other "of Others".citext_pattern_ops, data);
+create index on stock.people using bloom (number) with (length=16, col1=4);
+create view stock.named as select name, data operator(public.->) 'a' as a, data['b'] as b, name::text as plain, max(name) over () as last from stock.people where name operator("of Others".=) 'ANNA' or data operator(public.@>) 'b=>1';
 
 -- Partitioned tables: by range, list and hash, columns at other places, keys and indexes of all and of some,
 -- foreign keys from and to them, triggers, and what is a partition's own.

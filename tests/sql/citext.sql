@@ -10,10 +10,10 @@ select obj_description(oid, 'pg_extension') from pg_extension where extname = 'c
 select typname, typlen, typbyval, typtype, typcategory, typispreferred, typdelim, typalign, typstorage, typcollation from pg_type where typname in ('citext', '_citext') order by 1;
 select t.typname, a.typname from pg_type t join pg_type a on a.oid = t.typarray where t.typname = 'citext';
 select castsource::regtype, casttarget::regtype, castfunc::regprocedure, castcontext, castmethod from pg_cast where 'citext'::regtype in (castsource, casttarget) order by 1::text, 2::text;
-select oprname, oprkind, oprcanmerge, oprcanhash, oprleft::regtype, oprright::regtype, oprresult::regtype, oprcode::regproc from pg_operator where oprleft = 'citext'::regtype order by oprname collate "C", 6;
+select oprname, oprkind, oprcanmerge, oprcanhash, oprleft::regtype, oprright::regtype, oprresult::regtype, oprcode::regprocedure from pg_operator where oprleft = 'citext'::regtype order by oprname collate "C", 6;
 select o.oprname, c.oprname as com, n.oprname as neg from pg_operator o left join pg_operator c on c.oid = o.oprcom left join pg_operator n on n.oid = o.oprnegate where o.oprleft = 'citext'::regtype and o.oprname in ('=', '<>', '<', '<=', '>', '>=') order by 1;
 select opcname, amname, opcdefault, opcintype::regtype from pg_opclass join pg_am a on a.oid = opcmethod where opcname like 'citext%' order by 1, 2;
-select proname, proargtypes::regtype[], prorettype::regtype, prokind, proretset, provolatile, proisstrict from pg_proc where 'citext'::regtype = any (proargtypes) and prokind = 'a' order by 1;
+select proname, proargtypes[0]::regtype, prorettype::regtype, prokind, proretset, provolatile, proisstrict from pg_proc where 'citext'::regtype = any (proargtypes) and prokind = 'a' order by 1;
 \dT citext
 -- Comparison.
 select 'a'::citext = 'A'::citext, 'a'::citext = 'A', 'a' = 'A'::citext, 'a'::citext = 'A'::text, 'a'::text = 'A'::citext, 'a'::citext = 'A'::varchar;

@@ -4,7 +4,7 @@ create extension hstore;
 select extname, extversion, extrelocatable from pg_extension where extname = 'hstore';
 select typname, typlen, typtype, typcategory, typispreferred, typdelim, typalign, typstorage, typcollation from pg_type where typname in ('hstore', '_hstore') order by 1;
 select castsource::regtype, casttarget::regtype, castfunc::regprocedure, castcontext, castmethod from pg_cast where 'hstore'::regtype in (castsource, casttarget) order by 1::text, 2::text;
-select oprname, oprkind, oprleft::regtype, oprright::regtype, oprresult::regtype, oprcode::regproc from pg_operator where oprright = 'hstore'::regtype or oprleft = 'hstore'::regtype order by oprname collate "C", 4::text, 3::text;
+select oprname, oprkind, oprleft::regtype, oprright::regtype, oprresult::regtype, oprcode::regprocedure from pg_operator where oprright = 'hstore'::regtype or oprleft = 'hstore'::regtype order by oprname collate "C", 4::text, 3::text;
 select opcname, amname, opcdefault, opcintype::regtype from pg_opclass join pg_am a on a.oid = opcmethod where opcname like '%hstore%' order by 1, 2;
 select proname, proargmodes, proargnames[2:], prorettype::regtype, proretset from pg_proc where proname in ('each', 'skeys') and 'hstore'::regtype = any (proargtypes) order by 1;
 -- Text.
@@ -45,7 +45,6 @@ select hstore(row(1, 'x', null, true)), hstore(t) from (select 1 as a, 'y' as b)
 select akeys('b=>1, a=>NULL'), avals('b=>1, a=>NULL'), akeys(''), avals('');
 select skeys('b=>1, a=>NULL'), svals('b=>1, a=>NULL');
 select * from each('b=>1, a=>NULL, cc=>3');
-select (each('b=>1, a=>NULL')).key;
 select * from skeys('b=>1, a=>2') with ordinality as k (k, n);
 select * from each(null);
 select key, count(*) from (values ('a=>1, b=>2'::hstore), ('a=>3')) t (h), each(h) group by key order by key;

@@ -854,10 +854,14 @@ impl Expr {
         }
     }
 
-    /// Without the conversions around it that change nothing.
+    /// Without the conversions around it that change nothing. One between `citext` and `text` keeps the
+    /// value and changes what it equals.
     pub fn bare(&self) -> &Expr {
+        let folds = |expr: &Expr| expr.ty == TypeId::CITEXT;
         match &self.kind {
-            ExprKind::Coerce(inner, How(Coercion::Binary, _)) => inner.bare(),
+            ExprKind::Coerce(inner, How(Coercion::Binary, _)) if folds(self) == folds(inner) => {
+                inner.bare()
+            }
             _ => self,
         }
     }

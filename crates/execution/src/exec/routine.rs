@@ -35,7 +35,7 @@ fn called(
             Body::Set(set) => coro::interruptible(|| set(&of, &args))??,
             Body::Records(records) => coro::interruptible(|| (records.rows)(&of, &args))??,
             Body::Native(_) | Body::Session(_) => {
-                rows.push(vec![function.call(&of, &args)?])?;
+                rows.push(spread(call, function.call(&of, &args)?))?;
                 return Ok(Some(rows));
             }
         };

@@ -266,17 +266,18 @@ fn hashed_types(query: &SubQuery) -> Option<Vec<TypeId>> {
         _ => None,
     };
     match &query.kind {
-        SubKind::Any(function, all) if is_named(function, if *all { "<>" } else { "=" }) => {
-            Some(vec![one(&query.types)?])
+        SubKind::Any(function, all) => {
+            let kind = one(&query.types)?;
+            let name = if *all { "<>" } else { "=" };
+            is_named(function, name, kind).then(|| vec![kind])
         }
         SubKind::AnyRow(columns) => columns.iter().map(|column| one(&column.1)).collect(),
         _ => None,
     }
 }
 
-fn is_named(function: &Func, operator: &str) -> bool {
-    let named = functions::operators_named(operator);
-    named
+fn is_named(function: &Func, operator: &str, kind: TypeId) -> bool {
+    functions::operators_for(operator, kind)
         .iter()
         .any(|operator| std::ptr::eq(operator.function, function.0))
 }

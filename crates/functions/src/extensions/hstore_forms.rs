@@ -85,17 +85,21 @@ pub(crate) fn of_array(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
 
 /// `hstore(record)`: the fields by their names; of NULL of a type NULLs.
 pub(crate) fn of_record(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    let kind = call.argument_types.first().copied().unwrap_or_default();
+    let fields = match kind.is_composite() {
+        true => call.context.fields(kind)?,
+        false => Vec::new(),
+    };
     let Datum::Record(record) = args.any(0)? else {
-        let kind = call.argument_types.first().copied();
-        let Some(kind) = kind.filter(|kind| kind.is_composite()) else {
-            return Ok(Datum::Null);
+        return match kind.is_composite() {
+            true => datum(fields.iter().map(|field| (&*field.name, None)).collect()),
+            false => Err(Error::unsupported("hstore of NULL in the place of a row")),
         };
-        let fields = call.context.fields(kind)?;
-        return datum(fields.iter().map(|field| (&*field.name, None)).collect());
     };
     let mut all: Vec<(String, Option<String>)> = Vec::with_capacity(record.values.len());
     for (place, (kind, value)) in record.types.iter().zip(&record.values).enumerate() {
         let name = record.names.as_ref().and_then(|names| names.get(place));
+        let name = name.or(fields.get(place).map(|field| &field.name));
         let name = name.map_or_else(|| format!("f{}", place + 1), String::clone);
         let value = match value {
             Datum::Null => None,

@@ -50,6 +50,8 @@ pub struct Extension {
     pub comment: &'static str,
     /// The extensions that it cannot do without.
     pub requires: &'static [&'static str],
+    /// Whether whoever may create in the database may create it, and not superusers alone.
+    pub trusted: bool,
     /// The types that it brings.
     pub types: &'static [TypeId],
     functions: &'static [Function],
@@ -63,19 +65,20 @@ const NOTHING: Extension = Extension {
     version: "",
     comment: "",
     requires: &[],
+    trusted: true,
     types: &[],
     functions: &[],
     operators: &[],
     casts: &[],
 };
 
-/// All of them, by name. Each may be moved to another schema and be created by whoever may create in
-/// the database, as PostgreSQL's trusted ones.
+/// All of them, by name. Each may be moved to another schema.
 pub static ALL: &[Extension] = &[
     Extension {
         name: "bloom",
         version: "1.0",
         comment: "bloom access method - signature file based index",
+        trusted: false,
         ..NOTHING
     },
     Extension {
@@ -312,7 +315,7 @@ fn versions(_: &Call<'_>, _: &[Datum]) -> Result<Rows> {
         .iter()
         .map(|(name, version, schema, comment)| {
             let schema = Datum::text(schema);
-            (*name, *version, *comment, schema, &[][..])
+            (*name, *version, *comment, schema, &[][..], true)
         });
     let others = ALL.iter().map(|own| {
         (
@@ -321,11 +324,12 @@ fn versions(_: &Call<'_>, _: &[Datum]) -> Result<Rows> {
             own.comment,
             Datum::Null,
             own.requires,
+            own.trusted,
         )
     });
     let rows = fixed
         .chain(others)
-        .map(|(name, version, comment, schema, requires)| {
+        .map(|(name, version, comment, schema, requires, trusted)| {
             let requires = match requires {
                 [] => Datum::Null,
                 names => {
@@ -337,7 +341,7 @@ fn versions(_: &Call<'_>, _: &[Datum]) -> Result<Rows> {
                 Datum::text(name),
                 Datum::text(version),
                 Datum::Bool(true),
-                Datum::Bool(true),
+                Datum::Bool(trusted),
                 Datum::Bool(schema.is_null()),
                 schema,
                 requires,

@@ -4,8 +4,9 @@
 //! there. PostgreSQL's OIDs say which function is which.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
-use super::servers::Server;
+use super::servers::{Server, EXTENSIONS};
 use super::values;
 
 /// The OIDs of pseudo-types that stand for any type.
@@ -106,7 +107,8 @@ pub struct Catalog {
 }
 
 /// Functions that are not generated, by the beginning of their names, and why.
-pub const LEFT_OUT: [(&str, &str); 29] = [
+pub const LEFT_OUT: [(&str, &str); 30] = [
+    ("hstore_version_diag", "tells how a value is kept"),
     ("cbrt", "its last digit is the C library's"),
     ("dcbrt", "its last digit is the C library's"),
     ("pg_", "tells of the server, or changes it"),
@@ -154,10 +156,10 @@ pub fn read(ours: &mut Server, theirs: &mut Server) -> std::io::Result<Catalog> 
         by_result: BTreeMap::new(),
     };
     for row in ours.rows(types)? {
-        let oid = number(&row[0]);
+        let oid = ours.number_of(number(&row[0]));
         if values::literals(&row[1]).is_some() {
             catalog.plain.push(oid);
-            catalog.arrays.insert(oid, number(&row[2]));
+            catalog.arrays.insert(oid, ours.number_of(number(&row[2])));
         }
         catalog.names.insert(oid, row[1].clone());
     }
@@ -187,11 +189,35 @@ fn number(text: &str) -> u32 {
     text.parse().unwrap_or_default()
 }
 
-/// What both answer.
-fn common(ours: &mut Server, theirs: &mut Server, sql: &str) -> std::io::Result<Vec<Vec<String>>> {
-    let theirs: BTreeSet<Vec<String>> = theirs.rows(sql)?.into_iter().collect();
-    let ours = ours.rows(sql)?.into_iter();
+/// What both answer, with the numbers of types in the columns from a place on, up to another.
+fn common(
+    ours: &mut Server,
+    theirs: &mut Server,
+    sql: &str,
+    types: Range<usize>,
+) -> std::io::Result<Vec<Vec<String>>> {
+    let asked = |server: &mut Server| -> std::io::Result<Vec<Vec<String>>> {
+        let mut rows = server.rows(sql)?;
+        for column in rows.iter_mut().flat_map(|row| &mut row[types.clone()]) {
+            let oids = column.split_whitespace().map(number);
+            let oids = oids.map(|oid| server.number_of(oid).to_string());
+            *column = oids.collect::<Vec<_>>().join(" ");
+        }
+        Ok(rows)
+    };
+    let theirs: BTreeSet<Vec<String>> = asked(theirs)?.into_iter().collect();
+    let ours = asked(ours)?.into_iter();
     Ok(ours.filter(|row| theirs.contains(row)).collect())
+}
+
+/// Whether the row of a catalog belongs to an extension that is generated.
+fn is_of_extension(catalog: &str) -> String {
+    let names = EXTENSIONS.map(|extension| format!("'{}'", extension.0)).join(", ");
+    format!(
+        "{catalog}.oid in (select d.objid from pg_depend d join pg_extension e on e.oid = d.refobjid \
+         where d.deptype = 'e' and d.refclassid = 'pg_extension'::regclass \
+         and d.classid = '{catalog}'::regclass and e.extname in ({names}))"
+    )
 }
 
 impl Catalog {
@@ -278,16 +304,21 @@ impl Catalog {
     }
 
     fn read_functions(&mut self, ours: &mut Server, theirs: &mut Server) -> std::io::Result<()> {
-        let sql = "select p.oid, p.proname, p.proargtypes::text, p.prorettype, p.proretset, \
-                   p.prokind, p.provariadic, p.provolatile from pg_proc p where p.oid < 16384";
+        // What extensions bring has other OIDs on each server.
+        let of_extension = is_of_extension("pg_proc");
+        let sql = format!(
+            "select case when {of_extension} then 0 else oid end, proname, proretset, prokind, \
+             provolatile, provariadic, proargtypes::text, prorettype from pg_proc \
+             where oid < 16384 or {of_extension}"
+        );
         let ordered = "select aggfnoid::oid, aggnumdirectargs from pg_aggregate \
                        where aggkind <> 'n'";
         let ordered = theirs.rows(ordered)?.into_iter();
         let ordered: BTreeMap<String, usize> = ordered
             .map(|row| (row[0].clone(), row[1].parse().unwrap_or(0)))
             .collect();
-        for row in common(ours, theirs, sql)? {
-            let takes: Vec<u32> = row[2].split_whitespace().map(number).collect();
+        for row in common(ours, theirs, &sql, 5..8)? {
+            let takes: Vec<u32> = row[6].split_whitespace().map(number).collect();
             let is_left_out = LEFT_OUT.iter().any(|(name, _)| row[1].starts_with(name))
                 || is_hash(&row[1])
                 || self.is_of_byte(&row[1], &takes)
@@ -295,7 +326,7 @@ impl Catalog {
             if is_left_out {
                 continue;
             }
-            let how = match (row[5].as_str(), row[4].as_str()) {
+            let how = match (row[3].as_str(), row[2].as_str()) {
                 ("a", _) => ordered
                     .get(&row[0])
                     .map_or(Use::Aggregate, |direct| Use::OrderedSet(*direct)),
@@ -306,16 +337,20 @@ impl Catalog {
             self.add(Row {
                 maker: Maker::Function(row[1].clone(), how),
                 takes,
-                is_variadic: number(&row[6]) != 0,
-                gives: number(&row[3]),
+                is_variadic: number(&row[5]) != 0,
+                gives: number(&row[7]),
             });
         }
         Ok(())
     }
 
     fn read_operators(&mut self, ours: &mut Server, theirs: &mut Server) -> std::io::Result<()> {
-        let sql = "select oid, oprname, oprleft, oprright, oprresult from pg_operator";
-        for row in common(ours, theirs, sql)? {
+        let of_extension = is_of_extension("pg_operator");
+        let sql = format!(
+            "select case when {of_extension} then 0 else oid end, oprname, oprleft, oprright, \
+             oprresult from pg_operator"
+        );
+        for row in common(ours, theirs, &sql, 2..5)? {
             // The cube root, as above.
             if row[1] == "||/" {
                 continue;
@@ -337,7 +372,7 @@ impl Catalog {
 
     fn read_casts(&mut self, ours: &mut Server, theirs: &mut Server) -> std::io::Result<()> {
         let sql = "select castsource, casttarget from pg_cast where castsource <> casttarget";
-        let mut pairs: BTreeSet<(u32, u32)> = common(ours, theirs, sql)?
+        let mut pairs: BTreeSet<(u32, u32)> = common(ours, theirs, sql, 0..2)?
             .iter()
             .map(|row| (number(&row[0]), number(&row[1])))
             .collect();

@@ -4,7 +4,7 @@
 //! and SQLSTATEs are compared; the texts of errors are not. A rule covers a difference that
 //! PostgreSQL's manual leaves to the server, never a kind of statement.
 
-use super::servers::Answer;
+use super::servers::{Answer, ARRAY, EXTENSIONS};
 use super::statement::Statement;
 
 /// A difference that is explained.
@@ -270,9 +270,11 @@ fn nearly_equal(one: &str, other: &str) -> bool {
 mod oid {
     pub const BPCHAR: u32 = 1042;
     pub const INTERVAL: u32 = 1186;
+    pub const CITEXT: u32 = super::EXTENSIONS[0].1;
     pub const NUMBERS: [u32; 3] = [700, 701, 1700];
     /// Types of arrays, and those of their elements.
-    pub const ARRAYS: [(u32, u32); 5] = [
+    pub const ARRAYS: [(u32, u32); 6] = [
+        (CITEXT + super::ARRAY, CITEXT),
         (1014, BPCHAR),
         (1187, INTERVAL),
         (1021, 700),
@@ -302,6 +304,7 @@ fn as_equal(answer: &Answer) -> Answer {
 fn value_alike(of: u32, value: &str) -> String {
     match of {
         oid::BPCHAR => value.trim_end_matches(' ').to_owned(),
+        oid::CITEXT => value.to_lowercase(),
         oid::INTERVAL => microseconds(value).map_or_else(|| value.to_owned(), |n| n.to_string()),
         of if oid::NUMBERS.contains(&of) => plain_number(value),
         _ => value.to_owned(),

@@ -1,5 +1,6 @@
 //! The two servers: the same statement to both, and what they answer.
 
+use std::collections::BTreeMap;
 use std::io::{Error, Result};
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,12 +22,21 @@ const SETTINGS: [(&str, &str); 3] = [
     ("lc_messages", "C"),
 ];
 
+/// The types of extensions that are generated, each with the number that stands for it: their OIDs
+/// are the server's own. The arrays over them have [`ARRAY`] more.
+pub const EXTENSIONS: [(&str, u32); 2] = [("citext", 1), ("hstore", 2)];
+
+/// What the number of an array has more than that of its elements.
+pub const ARRAY: u32 = 4;
+
 /// One server, and a session on it.
 pub struct Server {
     driver: Driver,
     address: String,
     database: String,
     session: Option<Client>,
+    /// The numbers of types of extensions, by their OIDs here.
+    numbers: BTreeMap<u32, u32>,
 }
 
 impl std::fmt::Debug for Server {
@@ -57,9 +67,29 @@ impl Server {
             address: address.to_owned(),
             database: database.to_owned(),
             session: None,
+            numbers: BTreeMap::new(),
         };
         server.session = Some(server.open()?);
+        server.make_extensions()?;
         Ok(server)
+    }
+
+    fn make_extensions(&mut self) -> Result<()> {
+        for (name, number) in EXTENSIONS {
+            self.rows(&format!("create extension if not exists {name}"))?;
+            let types = format!("select oid, typarray from pg_type where typname = '{name}'");
+            let oid = |text: &String| text.parse().unwrap_or_default();
+            for row in self.rows(&types)? {
+                self.numbers.insert(oid(&row[0]), number);
+                self.numbers.insert(oid(&row[1]), number + ARRAY);
+            }
+        }
+        Ok(())
+    }
+
+    /// A type's number in place of its OID, if it is one of an extension's.
+    pub fn number_of(&self, oid: u32) -> u32 {
+        self.numbers.get(&oid).copied().unwrap_or(oid)
     }
 
     fn open(&self) -> Result<Client> {
@@ -89,7 +119,7 @@ impl Server {
         Ok(match answer {
             Ok(reply) => {
                 self.session = Some(session);
-                rows(reply)
+                self.answer(reply)
             }
             Err(Failure::Refused(error)) => {
                 self.session = Some(session);
@@ -98,6 +128,18 @@ impl Server {
             }
             Err(Failure::Broken(error)) => Answer::Broken(error.message().to_owned()),
         })
+    }
+
+    fn answer(&self, reply: Reply) -> Answer {
+        let Some(last) = reply.results.into_iter().last() else {
+            return Answer::Rows(Vec::new(), Vec::new(), String::new());
+        };
+        let columns = last.columns.into_iter();
+        let columns = columns.map(|column| (column.name, self.number_of(column.type_oid)));
+        let text = |value: Vec<u8>| String::from_utf8_lossy(&value).into_owned();
+        let rows = last.rows.into_iter();
+        let rows = rows.map(|row| row.into_iter().map(|value| value.map(text)).collect());
+        Answer::Rows(columns.collect(), rows.collect(), last.tag)
     }
 
     /// The rows of a query that must work, NULL as an empty text.
@@ -113,18 +155,4 @@ impl Server {
             other => Err(Error::other(format!("{sql}: {other:?}"))),
         }
     }
-}
-
-fn rows(reply: Reply) -> Answer {
-    let Some(last) = reply.results.into_iter().last() else {
-        return Answer::Rows(Vec::new(), Vec::new(), String::new());
-    };
-    let columns = last.columns.into_iter();
-    let columns = columns
-        .map(|column| (column.name, column.type_oid))
-        .collect();
-    let text = |value: Vec<u8>| String::from_utf8_lossy(&value).into_owned();
-    let rows = last.rows.into_iter();
-    let rows = rows.map(|row| row.into_iter().map(|value| value.map(text)).collect());
-    Answer::Rows(columns, rows.collect(), last.tag)
 }

@@ -165,6 +165,15 @@ pub fn literals(of: &str) -> Option<&'static [&'static str]> {
             "11111111-2222-3333-4444-555555555555",
             "ffffffff-ffff-ffff-ffff-ffffffffffff",
         ],
+        "citext" => &["", "a", "A", "abc", "Abc ", "É", "é", "12", "a%C_", "Hello World"],
+        "hstore" => &[
+            "",
+            "a=>1",
+            "b=>NULL, a=>1",
+            "aa=>\"x y\", a=>t",
+            "\"\"=>\"\", \"q\\\"\"=>12",
+            "a=>2, b=>abc, c=>null",
+        ],
         "json" | "jsonb" => &[
             "null",
             "1",

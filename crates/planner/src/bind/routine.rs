@@ -21,7 +21,7 @@ use super::scope::Scope;
 use super::{boxed, inner, Binder};
 use crate::plan::{Expr, ExprKind, RoutineCall};
 use catalog::depend::routine_name;
-use catalog::routine::Argument;
+use catalog::routine::{Argument, Language};
 use catalog::view::BY_OID;
 use catalog::{Routine, RoutineKind, PG_CATALOG};
 use functions::resolve::{concrete_type, resolve_offered, Chosen, Offer};
@@ -250,6 +250,8 @@ impl Binder<'_> {
         for ((arg, ty), place) in written.args.into_iter().zip(argument_types).zip(order) {
             let arg = match *ty {
                 TypeId::ANY | TypeId::UNKNOWN => arg,
+                // It asks what the fields are called.
+                TypeId::RECORD if routine.language == Language::C => self.settle(arg)?,
                 ty => {
                     let domain = declared.get(place).filter(|ty| ty.is_of_domain());
                     let arg = self.coerce_argument(arg, domain.copied().unwrap_or(ty))?;
@@ -284,7 +286,10 @@ impl Binder<'_> {
         };
         let mut types = Vec::new();
         for ty in &declared {
-            types.push(concrete(self, *ty)?);
+            types.push(match (*ty, routine.language) {
+                (TypeId::RECORD, Language::C) => known[types.len()],
+                (ty, _) => concrete(self, ty)?,
+            });
         }
         let result = concrete(self, routine.result)?;
         let (base, typmod) = self.cx.catalog.base_type(result);

@@ -176,7 +176,7 @@ fn fits(ty: TypeId, value: &Datum) -> bool {
         Datum::Int4(_) => ty == TypeId::INT4,
         Datum::Int8(_) => ty == TypeId::INT8,
         Datum::Numeric(_) => ty == TypeId::NUMERIC,
-        Datum::Text(_) => matches!(ty, TypeId::TEXT | TypeId::VARCHAR),
+        Datum::Text(_) => matches!(ty, TypeId::TEXT | TypeId::VARCHAR | TypeId::CITEXT),
         Datum::Date(_) => ty == TypeId::DATE,
         Datum::Timestamp(_) => ty == TypeId::TIMESTAMP,
         Datum::TimestampTz(_) => ty == TypeId::TIMESTAMPTZ,

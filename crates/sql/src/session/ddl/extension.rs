@@ -1,8 +1,8 @@
 //! CREATE and ALTER EXTENSION: what is built in ([`functions::extensions`]) becomes visible in a
 //! database.
 //!
-//! All extensions here are what PostgreSQL calls trusted: whoever may create in the database may
-//! create them. Whoever does owns the extension; its members are the superuser's, unless it was one
+//! All extensions but `bloom` are what PostgreSQL calls trusted: whoever may create in the database
+//! may create them. Whoever does owns the extension; its members are the superuser's, unless it was one
 //! who did.
 //!
 //! # What it leaves out
@@ -123,13 +123,14 @@ impl Session {
         }
         let own = self.current_role(&catalog)?;
         let (role, database) = (own.oid, catalog.database.oid);
-        if !catalog.holds(role, Guarded::Database, database, Privileges::CREATE) {
+        let hint = match found.trusted {
+            true => "Must have CREATE privilege on current database to create this extension.",
+            false => "Must be superuser to create this extension.",
+        };
+        let may_create = catalog.holds(role, Guarded::Database, database, Privileges::CREATE);
+        if !(own.superuser || found.trusted && may_create) {
             let message = format!("permission denied to create extension \"{name}\"");
-            return Err(
-                Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message).with_hint(
-                    "Must have CREATE privilege on current database to create this extension.",
-                ),
-            );
+            return Err(Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message).with_hint(hint));
         }
         self.make_required(found, asked, sink)?;
         let catalog = self.current_catalog()?;
