@@ -3,8 +3,8 @@ select 'a=>1'::hstore;
 create extension hstore;
 select extname, extversion, extrelocatable from pg_extension where extname = 'hstore';
 select typname, typlen, typtype, typcategory, typispreferred, typdelim, typalign, typstorage, typcollation from pg_type where typname in ('hstore', '_hstore') order by 1;
-select castsource::regtype, casttarget::regtype, castfunc::regprocedure, castcontext, castmethod from pg_cast where 'hstore'::regtype in (castsource, casttarget) order by 1::text, 2::text;
-select oprname, oprkind, oprleft::regtype, oprright::regtype, oprresult::regtype, oprcode::regprocedure from pg_operator where oprright = 'hstore'::regtype or oprleft = 'hstore'::regtype order by oprname collate "C", 4::text, 3::text;
+select castsource::regtype, casttarget::regtype, castfunc::regprocedure, castcontext, castmethod from pg_cast where 'hstore'::regtype in (castsource, casttarget) order by castsource::regtype::text collate "C", casttarget::regtype::text collate "C";
+select oprname, oprkind, oprleft::regtype, oprright::regtype, oprresult::regtype, oprcode::regprocedure from pg_operator where oprright = 'hstore'::regtype or oprleft = 'hstore'::regtype order by oprname collate "C", oprright::regtype::text, oprleft::regtype::text;
 select opcname, amname, opcdefault, opcintype::regtype from pg_opclass join pg_am a on a.oid = opcmethod where opcname like '%hstore%' order by 1, 2;
 select proname, proargmodes, proargnames[2:], prorettype::regtype, proretset from pg_proc where proname in ('each', 'skeys') and 'hstore'::regtype = any (proargtypes) order by 1;
 -- Text.

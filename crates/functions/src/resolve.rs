@@ -654,7 +654,18 @@ pub fn resolve_type_function(name: &str, argument: TypeId) -> Option<TypeId> {
 /// # Errors
 /// As [`resolve_function`].
 pub fn resolve_aggregate(name: &str, arguments: &[TypeId]) -> Result<Option<AggregateMatch>> {
-    let named = aggregates_named(name);
+    resolve_aggregate_among(name, arguments, aggregates_named(name))
+}
+
+/// As [`resolve_aggregate`], among these, all of that name.
+///
+/// # Errors
+/// As [`resolve_function`].
+pub fn resolve_aggregate_among(
+    name: &str,
+    arguments: &[TypeId],
+    named: &[&'static Aggregate],
+) -> Result<Option<AggregateMatch>> {
     if named.is_empty() {
         return Ok(None);
     }

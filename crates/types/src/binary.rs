@@ -346,7 +346,7 @@ pub fn receive(context: &EvalContext, kind: TypeId, typmod: i32, bytes: &[u8]) -
         TypeId::JSON => json::input_json(receive_text(bytes)?)?,
         TypeId::JSONB => json::input_jsonb(receive_text(json::versioned("jsonb", bytes)?)?)?,
         TypeId::JSONPATH => json::path::input(receive_text(json::versioned("jsonpath", bytes)?)?)?,
-        TypeId::HSTORE => hstore::receive(bytes)?,
+        TypeId::HSTORE => hstore::receive(bytes, receive_text)?,
         TypeId::TSVECTOR => search::vector::receive(bytes)?,
         TypeId::TSQUERY => search::query::receive(bytes)?,
         _ if kind.is_text_like() => Datum::text(receive_text(bytes)?),

@@ -56,8 +56,8 @@ pub trait NameLookup: Send + Sync {
     fn base_type(&self, domain: TypeId) -> Option<(TypeId, i32)>;
     /// The fields of the rows of a type; none if it is no such type.
     fn fields(&self, kind: TypeId) -> Option<Vec<RowField>>;
-    /// The schema (quoted) that must be named to find the operator that a function computes; none
-    /// where its name is enough.
+    /// The schema (quoted) that must be named to find the operator that a function computes, or an
+    /// aggregate; none where its name is enough.
     fn operator_schema(&self, function: u32) -> Option<String>;
     /// A partition and all that it is a partition of, the nearest first; nothing for what takes no part
     /// in partitioning.
@@ -366,6 +366,15 @@ impl EvalContext {
         let names = self.names.as_ref();
         match names.and_then(|names| names.operator_schema(function)) {
             Some(schema) => format!("OPERATOR({schema}.{name})"),
+            None => name.to_owned(),
+        }
+    }
+
+    /// An aggregate as an expression shows it: with its schema where its name is not enough.
+    pub fn aggregate_text(&self, aggregate: u32, name: &str) -> String {
+        let names = self.names.as_ref();
+        match names.and_then(|names| names.operator_schema(aggregate)) {
+            Some(schema) => format!("{schema}.{name}"),
             None => name.to_owned(),
         }
     }

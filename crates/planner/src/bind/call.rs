@@ -12,9 +12,9 @@ use super::select::sort_order;
 use super::window::{clause_words, window_in};
 use super::{boxed, inner, strings, Binder};
 use crate::plan::{Agg, AggregateCall, Expr, ExprKind, Func, How};
-use functions::{
-    aggregates_named, resolve_aggregate, resolve_function, resolve_window, Aggregate, FunctionMatch,
-};
+use functions::extensions::of_type;
+use functions::resolve::resolve_aggregate_among;
+use functions::{aggregates_named, resolve_function, resolve_window, Aggregate, FunctionMatch};
 use syntax::parser::NodeEnum;
 use types::TypeId;
 
@@ -57,8 +57,9 @@ impl Binder<'_> {
         {
             return Err(self.unsupported("a named argument", location));
         }
+        let aggregates = self.aggregates_seen(&names, name);
         if let [schema, _] = names.as_slice() {
-            if !["pg_catalog", "quorate"].contains(schema) {
+            if !["pg_catalog", "quorate"].contains(schema) && aggregates.is_empty() {
                 let types = self.argument_types(call, scope, below)?;
                 let message = format!("function {schema}.{name}({types}) does not exist");
                 return Err(self.no_function(message, location));
@@ -76,7 +77,8 @@ impl Binder<'_> {
             // Only `count(*)` has no arguments.
             true => self.refuse_without_star(name, location)?,
             false => {
-                resolve_aggregate(name, &types).map_err(|error| self.place(error, location))?
+                let found = resolve_aggregate_among(name, &types, &aggregates);
+                found.map_err(|error| self.place(error, location))?
             }
         };
         if let Some(found) = aggregate {
@@ -99,6 +101,27 @@ impl Binder<'_> {
         self.refuse_aggregate_words(call, name, &types)?;
         let out = self.call_by_name(name, args, location)?;
         self.check_set_place(out, place, location)
+    }
+
+    /// The aggregates that a name may mean. Those of extensions are where their extension is.
+    fn aggregates_seen(&self, names: &[&str], name: &str) -> Vec<&'static Aggregate> {
+        let catalog = self.cx.catalog;
+        let is_seen = |aggregate: &&&Aggregate| {
+            let written = names.len().checked_sub(2).map(|at| names[at]);
+            let Some(extension) = of_type(aggregate.result) else {
+                return written.is_none_or(|schema| ["pg_catalog", "quorate"].contains(&schema));
+            };
+            let Some(known) = catalog.extension(extension.name) else {
+                return false;
+            };
+            match written.map(|schema| catalog.schema(schema)) {
+                Some(schema) => schema.is_some_and(|schema| schema.oid == known.schema),
+                // What is stored was found once, wherever its extension is now.
+                None => self.stored || self.cx.search_path.contains(&known.schema),
+            }
+        };
+        let named = aggregates_named(name).iter();
+        named.filter(is_seen).copied().collect()
     }
 
     /// DISTINCT and the like are for aggregates.

@@ -634,7 +634,9 @@ impl<'a> Writer<'a> {
     }
 
     fn aggregate(&mut self, call: &AggregateCall) -> Result<()> {
-        self.text(&quote_identifier(call.aggregate.0.name));
+        let aggregate = call.aggregate.0;
+        let name = quote_identifier(aggregate.name);
+        self.text(&self.context.aggregate_text(aggregate.oid, &name));
         self.text("(");
         if call.distinct {
             self.text("DISTINCT ");

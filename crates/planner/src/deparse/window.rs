@@ -45,7 +45,9 @@ pub fn sort_key(
 impl Writer<'_> {
     /// A call with OVER.
     pub(super) fn window_call(&mut self, call: &WindowCall) -> Result<()> {
-        self.text(&quote_identifier(call.function.name()));
+        let name = quote_identifier(call.function.name());
+        let name = self.context.aggregate_text(call.function.oid(), &name);
+        self.text(&name);
         self.text("(");
         let is_aggregate = matches!(call.function, crate::plan::Windowed::Aggregate(_));
         match call.args.is_empty() && is_aggregate {

@@ -36,7 +36,8 @@ impl Windowed {
         }
     }
 
-    fn oid(&self) -> u32 {
+    /// Its oid.
+    pub fn oid(&self) -> u32 {
         match self {
             Windowed::Own(function) => function.oid,
             Windowed::Aggregate(aggregate) => aggregate.0.oid,

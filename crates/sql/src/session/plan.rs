@@ -171,7 +171,9 @@ impl NameLookup for Names {
     }
 
     fn operator_schema(&self, function: u32) -> Option<String> {
-        let extension = functions::extensions::of_function(function)?;
+        let aggregate = functions::aggregate_by_oid(function);
+        let of_type = aggregate.and_then(|own| functions::extensions::of_type(own.result));
+        let extension = functions::extensions::of_function(function).or(of_type)?;
         let schema = self.catalog.extension(extension.name)?.schema;
         if schema == catalog::PG_CATALOG || self.search_path.contains(&schema) {
             return None;
