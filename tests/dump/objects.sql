@@ -211,7 +211,7 @@ create index on stock.people using gin (data, tags);
 create index on stock.people using gist (data);
 create index on stock.people (other "of Others".citext_pattern_ops, data);
 create index on stock.people using bloom (number) with (length=16, col1=4);
-create view stock.named as select name, data operator(public.->) 'a' as a, data['b'] as b, name::text as plain, max(name) over () as last from stock.people where name operator("of Others".=) 'ANNA' or data operator(public.@>) 'b=>1';
+create view stock.named as select name, data operator(public.->) 'a' as a, data['b'] as b, name::text as plain, "of Others".max(name) over () as last from stock.people where name operator("of Others".=) 'ANNA' or data operator(public.@>) 'b=>1';
 
 -- Partitioned tables: by range, list and hash, columns at other places, keys and indexes of all and of some,
 -- foreign keys from and to them, triggers, and what is a partition's own.

@@ -29,7 +29,7 @@ select 'Ann'::citext ~ '^an+$', 'Ann'::citext ~ '^AN+$'::text, 'Ann'::citext ~* 
 select 'a'::text::citext, 'a '::char(3)::citext || '|', true::citext, '10.0.0.1/32'::inet::citext, 'a'::varchar(3)::citext, 1::citext, 'x'::name::citext;
 select 'true'::citext::boolean, 'a'::citext::text, 'abc'::citext::varchar(2), 'a'::citext::char(3) || '|', '1'::citext::int, 'a b'::citext::name;
 select pg_typeof('a'::citext || 'b'), pg_typeof(coalesce('a'::citext, 'b')), pg_typeof(coalesce('a'::citext, 'b'::text)), pg_typeof(case when true then 'a'::citext end), pg_typeof(lower('A'::citext)), pg_typeof(array['a'::citext, 'b']);
-select citext('a '::char(3)), citext(false), citext('::1'::inet);
+select citext('a ') || '|', citext('a '::char(3)), citext(false), citext('::1'::inet);
 -- Functions.
 select regexp_match('FooBarbeque'::citext, 'bar'), regexp_match('FooBar'::citext, 'BAR'::citext, ''), regexp_match('FooBar'::citext, 'BAR'::citext, 'c'), regexp_match('FooBar'::citext, '(o)(B)');
 select regexp_matches('FooBarbequeBaz'::citext, 'B(.)', 'g');

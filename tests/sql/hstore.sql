@@ -32,6 +32,7 @@ select 'a=>1'::hstore < 'b=>1'::hstore;
 select hstore_hash('a=>1, b=>2') = hstore_hash('b=>2, a=>1'), hstore_hash('a=>1') = hstore_hash('a=>2');
 -- Functions.
 select hstore('a', 'b'), hstore('a', null), hstore(null, 'b'), tconvert('a', 'b');
+select hstore('a=>1'), hstore('a=>1') -> 'a', hstore(null) is null;
 select hstore(array['a', 'b'], array['1', null]), hstore(array['a', 'b'], null), hstore(null::text[], array['a']), hstore('{}'::text[], '{}');
 select hstore(array['a'], array['1', '2']);
 select hstore(array[['a']], array['1']);

@@ -44,8 +44,7 @@ pub fn is_inverted_gist(class: u32) -> bool {
 pub const BLOOM: u32 = 9_690;
 
 /// The access methods of extensions, by the extension that has them: as [`METHODS`].
-pub const METHODS_OF_EXTENSIONS: [(&str, (u32, &str, u8)); 1] =
-    [("bloom", (BLOOM, "bloom", b'i'))];
+pub const METHODS_OF_EXTENSIONS: [(&str, (u32, &str, u8)); 1] = [("bloom", (BLOOM, "bloom", b'i'))];
 
 /// The access methods that are there without an extension: oid, name, kind as `amtype` has it.
 pub const METHODS: [(u32, &str, u8); 7] = [

@@ -102,7 +102,9 @@ pub fn aggregates_of_type(kind: TypeId) -> impl Iterator<Item = &'static Aggrega
 
 /// Every aggregate that is there without an extension.
 pub fn all_aggregates() -> impl Iterator<Item = &'static Aggregate> {
-    AGGREGATES.iter().filter(|own| !own.result.is_of_extension())
+    AGGREGATES
+        .iter()
+        .filter(|own| !own.result.is_of_extension())
 }
 
 /// The aggregate of that OID.

@@ -197,7 +197,8 @@ pub fn operators_for(name: &str, kind: TypeId) -> Cow<'static, [&'static Operato
     let mut all = Cow::Borrowed(operators_named(name));
     if let Some(extension) = extensions::of_type(kind) {
         let own = extensions::operators_of(extension.name);
-        all.to_mut().extend(own.filter(|operator| operator.name == name));
+        all.to_mut()
+            .extend(own.filter(|operator| operator.name == name));
     }
     all
 }

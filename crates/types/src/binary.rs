@@ -11,8 +11,8 @@ use base::key::range_flags;
 use super::datetime::{calendar, date, timestamp, zone, DAY};
 use super::typmod::apply_typmod;
 use super::{
-    bits, hstore, json, network, row_of, search, Array, Bound, Datum, Dimension, EvalContext, Interval,
-    Multirange, Numeric, Range, TypeId, NO_TYPMOD,
+    bits, hstore, json, network, row_of, search, Array, Bound, Datum, Dimension, EvalContext,
+    Interval, Multirange, Numeric, Range, TypeId, NO_TYPMOD,
 };
 
 /// The number of dimensions that is taken for nonsense.

@@ -145,7 +145,11 @@ impl Scanner<'_> {
         let mut first = true;
         loop {
             let Some(next) = self.text[self.at..].chars().next() else {
-                return if quoted { Err(ended()) } else { Ok(Some((word.into_string(), false))) };
+                return if quoted {
+                    Err(ended())
+                } else {
+                    Ok(Some((word.into_string(), false)))
+                };
             };
             let ends = match next {
                 '"' if quoted => true,
@@ -203,7 +207,11 @@ pub fn input(text: &str) -> Result<Datum> {
             Some(_) => return Err(scanner.wrong()),
         }
     }
-    datum(read.iter().map(|(key, value)| (&**key, value.as_deref())).collect())
+    datum(
+        read.iter()
+            .map(|(key, value)| (&**key, value.as_deref()))
+            .collect(),
+    )
 }
 
 /// Appends the text form.
@@ -319,7 +327,10 @@ mod tests {
             ("", ""),
             ("b=>1, a=>2, b=>3", r#""a"=>"2", "b"=>"1""#),
             ("bb=>1,c=>NULL", r#""c"=>NULL, "bb"=>"1""#),
-            (r#""a b" => "NULL", x\=y=>"q\"\\""#, r#""a b"=>"NULL", "x=y"=>"q\"\\""#),
+            (
+                r#""a b" => "NULL", x\=y=>"q\"\\""#,
+                r#""a b"=>"NULL", "x=y"=>"q\"\\""#,
+            ),
             ("a=>,b=>1", r#""a"=>",b=>1""#),
             (" é=>nUlL ,", r#""é"=>NULL"#),
         ] {
@@ -327,14 +338,24 @@ mod tests {
             write(&bytes_of(text), &mut shown).unwrap();
             assert_eq!(shown, wanted, "{text}");
         }
-        for wrong in ["a", "a=", "a=>", "=>b", "a=b", "\"a", "a=>b c", "a\\", "a=>\"b"] {
+        for wrong in [
+            "a", "a=", "a=>", "=>b", "a=b", "\"a", "a=>b c", "a\\", "a=>\"b",
+        ] {
             assert!(input(wrong).is_err(), "{wrong}");
         }
     }
 
     #[test]
     fn bytes_are_in_order() {
-        let ascending = ["", "\"\"=>\"\"", "a=>b", "ab=>NULL", "ab=>\"\"", "b=>a", "b=>b,c=>d"];
+        let ascending = [
+            "",
+            "\"\"=>\"\"",
+            "a=>b",
+            "ab=>NULL",
+            "ab=>\"\"",
+            "b=>a",
+            "b=>b,c=>d",
+        ];
         let all: Vec<_> = ascending.iter().map(|text| bytes_of(text)).collect();
         for (pair, text) in all.windows(2).zip(&ascending[1..]) {
             assert!(pair[0] < pair[1], "{text}");

@@ -100,9 +100,8 @@ fn operators(catalog: &Catalog, rows: &mut Rows) {
             let (left, right) = (operator.left, operator.right);
             let other = |name: &str, left: TypeId, right: TypeId| {
                 let mut own = built_in::operators_of(&made.name);
-                let is = |own: &&Operator| {
-                    own.name == name && (own.left, own.right) == (left, right)
-                };
+                let is =
+                    |own: &&Operator| own.name == name && (own.left, own.right) == (left, right);
                 oid(own.find(is).map_or(0, |own| own.oid))
             };
             let equal = operator.name == "=";

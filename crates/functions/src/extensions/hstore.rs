@@ -213,7 +213,9 @@ pub(crate) fn is_defined(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     let bytes = args.hstore(0)?;
     let pairs = pairs(&bytes)?;
     let found = find(&pairs, args.text(1)?);
-    Ok(Datum::Bool(found.is_some_and(|place| pairs[place].1.is_some())))
+    Ok(Datum::Bool(
+        found.is_some_and(|place| pairs[place].1.is_some()),
+    ))
 }
 
 /// The pairs that are kept.
@@ -232,7 +234,9 @@ pub(crate) fn without_keys(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     let keys = args.array(1)?;
     let mut gone: Vec<&str> = wanted(&keys).collect();
     gone.sort_unstable();
-    kept(&args.hstore(0)?, |pair| gone.binary_search(&pair.0).is_err())
+    kept(&args.hstore(0)?, |pair| {
+        gone.binary_search(&pair.0).is_err()
+    })
 }
 
 /// Whether a pair is among pairs.

@@ -62,7 +62,10 @@ pub(crate) fn of_arrays(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     };
     let values = values.iter().chain(std::iter::repeat(&Datum::Null));
     let all = keys.elements.iter().zip(values);
-    datum(all.map(|(key, value)| pair(key, value)).collect::<Result<_>>()?)
+    datum(
+        all.map(|(key, value)| pair(key, value))
+            .collect::<Result<_>>()?,
+    )
 }
 
 /// `hstore(array)`: keys and values in turn, or in two columns.
@@ -108,7 +111,10 @@ pub(crate) fn of_record(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
         all.push((name, value));
     }
     let all = all.iter();
-    datum(all.map(|(name, value)| (&**name, value.as_deref())).collect())
+    datum(
+        all.map(|(name, value)| (&**name, value.as_deref()))
+            .collect(),
+    )
 }
 
 /// An object of JSON. Loose: with numbers and truths where values look so.
@@ -210,9 +216,7 @@ pub(crate) fn populate(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
         let found = find(&all, &field.name).map(|place| all[place].1);
         let before = base.and_then(|base| base.values.get(place));
         values.push(match (found, before) {
-            (Some(Some(text)), _) => {
-                types::input(call.context, field.kind, field.typmod, text)?
-            }
+            (Some(Some(text)), _) => types::input(call.context, field.kind, field.typmod, text)?,
             (None, Some(before)) => before.clone(),
             (Some(None) | None, _) => Datum::Null,
         });

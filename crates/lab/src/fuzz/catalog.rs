@@ -213,7 +213,9 @@ fn common(
 
 /// Whether the row of a catalog belongs to an extension that is generated.
 fn is_of_extension(catalog: &str) -> String {
-    let names = EXTENSIONS.map(|extension| format!("'{}'", extension.0)).join(", ");
+    let names = EXTENSIONS
+        .map(|extension| format!("'{}'", extension.0))
+        .join(", ");
     format!(
         "{catalog}.oid in (select d.objid from pg_depend d join pg_extension e on e.oid = d.refobjid \
          where d.deptype = 'e' and d.refclassid = 'pg_extension'::regclass \

@@ -13,7 +13,7 @@ use super::window::{clause_words, window_in};
 use super::{boxed, inner, strings, Binder};
 use crate::plan::{Agg, AggregateCall, Expr, ExprKind, Func, How};
 use functions::extensions::of_type;
-use functions::resolve::resolve_aggregate_among;
+use functions::resolve::{resolve_aggregate, resolve_aggregate_among};
 use functions::{aggregates_named, resolve_function, resolve_window, Aggregate, FunctionMatch};
 use syntax::parser::NodeEnum;
 use types::TypeId;
@@ -81,6 +81,12 @@ impl Binder<'_> {
                 found.map_err(|error| self.place(error, location))?
             }
         };
+        if self.recorded.is_some() && names.len() == 1 {
+            let other = resolve_aggregate(name, &types).ok().flatten();
+            let chosen = aggregate.as_ref().map(|found| found.aggregate.oid);
+            let other = other.map(|found| found.aggregate.oid);
+            self.refuse_hidden(aggregate.is_some() && other != chosen, name, location)?;
+        }
         if let Some(found) = aggregate {
             if found.aggregate.ordered_set().is_some() {
                 let message = format!("WITHIN GROUP is required for ordered-set aggregate {name}");

@@ -6,7 +6,7 @@ use base::{Error, Result, SqlState};
 
 use super::Binder;
 use crate::plan::{Expr, ExprKind, Func, How, Location};
-use functions::{find_coercion, select_common_type, CastContext, Coercion};
+use functions::{find_coercion, select_common_type, CastContext, Coercion, Function};
 use types::{self, Category, Datum, TypeId, NO_TYPMOD};
 
 impl Expr {
@@ -65,7 +65,9 @@ impl Binder<'_> {
             return Ok(Err(expr));
         };
         if let Some(function) = called(&how) {
-            self.calls(function);
+            // One of an extension is called by its routine.
+            let routine = self.cx.catalog.routine_of_function(function);
+            self.calls(routine.unwrap_or(function.oid));
         }
         if let Coercion::Function(function) = how {
             if ty == TypeId::BIT && function.arguments.len() == 2 {
@@ -280,10 +282,10 @@ fn of_base(expr: Expr, explicit: bool) -> Expr {
     Expr::new(kind, ty, location.0)
 }
 
-/// The oid of the function by which values change.
-fn called(how: &Coercion) -> Option<u32> {
+/// The function by which values change.
+fn called(how: &Coercion) -> Option<&'static Function> {
     match how {
-        Coercion::Function(function) => Some(function.oid),
+        Coercion::Function(function) => Some(function),
         Coercion::Array(of_elements) => called(of_elements),
         Coercion::Binary | Coercion::InOut => None,
     }

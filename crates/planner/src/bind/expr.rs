@@ -18,7 +18,7 @@ use crate::logical::truth;
 use crate::plan::{Expr, ExprKind, Func, Literal};
 use catalog::PG_CATALOG;
 use functions::resolve::resolve_operator_among;
-use functions::{check_sortable, operators_named, CastContext, OperatorMatch};
+use functions::{check_sortable, operators_for, operators_named, CastContext, OperatorMatch};
 use syntax::parser::NodeEnum;
 use types::{Datum, TypeId, NO_TYPMOD};
 
@@ -597,6 +597,13 @@ impl Binder<'_> {
         }
         let found = resolve_operator_among(name, left, right, &all)
             .map_err(|error| self.place(error, location))?;
+        let kind = if left.is_of_extension() { left } else { right };
+        if self.recorded.is_some() && schema.is_none() && kind.is_of_extension() {
+            let everywhere = operators_for(name, kind);
+            let other = resolve_operator_among(name, left, right, &everywhere);
+            let is_hidden = |other: OperatorMatch| other.operator.oid != found.operator.oid;
+            self.refuse_hidden(other.is_ok_and(is_hidden), name, location)?;
+        }
         let routine = match catalog.extensions.is_empty() {
             true => None,
             false => catalog.routine_of_operator(found.operator),
@@ -608,6 +615,20 @@ impl Binder<'_> {
             }
         }
         Ok(found)
+    }
+
+    /// 0A000 for what would mean something else once it is stored: the text keeps no search path, by which
+    /// an extension that has it was not seen.
+    pub(super) fn refuse_hidden(&self, is_hidden: bool, name: &str, location: i32) -> Result<()> {
+        match is_hidden {
+            true => {
+                let what = format!(
+                    "{name} stored where the extension that has it is not in the search path"
+                );
+                Err(self.unsupported(&what, location))
+            }
+            false => Ok(()),
+        }
     }
 
     fn operator_expr(&mut self, operator: &AExpr, scope: &Scope<'_>, place: Place) -> Result<Expr> {

@@ -18,7 +18,7 @@ use pg_query::protobuf::{FuncCall, NamedArgExpr, Node};
 
 use super::expr::Place;
 use super::scope::Scope;
-use super::{boxed, inner, Binder};
+use super::{boxed, inner, type_names, Binder};
 use crate::plan::{Expr, ExprKind, RoutineCall};
 use catalog::depend::routine_name;
 use catalog::routine::{Argument, Language};
@@ -86,7 +86,16 @@ impl Binder<'_> {
                 allowed.map_err(|error| self.place(error, call.location))?;
             }
         }
-        let written = self.written_arguments(call, scope, place)?;
+        let mut written = self.written_arguments(call, scope, place)?;
+        // Of a literal without a type the name of a type makes a value of it, before any function does.
+        let is_literal = matches!(written.args.as_slice(), [arg] if arg.is_untyped());
+        if is_literal && written.names.is_empty() && !written.variadic {
+            let ty = type_names::find(&self.cx, names)?;
+            if let Some(ty) = ty.filter(|ty| ty.is_of_extension()) {
+                let arg = written.args.remove(0);
+                return self.cast(arg, ty, -1, call.location).map(Some);
+            }
+        }
         self.call_of(call, names, &routines, written)
     }
 

@@ -633,10 +633,16 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
+    /// What an aggregate is called, with its schema where it must be.
+    pub(super) fn aggregate_name(&self, oid: u32, name: &str) -> String {
+        self.context.aggregate_text(oid, name)
+    }
+
     fn aggregate(&mut self, call: &AggregateCall) -> Result<()> {
         let aggregate = call.aggregate.0;
         let name = quote_identifier(aggregate.name);
-        self.text(&self.context.aggregate_text(aggregate.oid, &name));
+        let name = self.aggregate_name(aggregate.oid, &name);
+        self.text(&name);
         self.text("(");
         if call.distinct {
             self.text("DISTINCT ");

@@ -46,7 +46,7 @@ impl Writer<'_> {
     /// A call with OVER.
     pub(super) fn window_call(&mut self, call: &WindowCall) -> Result<()> {
         let name = quote_identifier(call.function.name());
-        let name = self.context.aggregate_text(call.function.oid(), &name);
+        let name = self.aggregate_name(call.function.oid(), &name);
         self.text(&name);
         self.text("(");
         let is_aggregate = matches!(call.function, crate::plan::Windowed::Aggregate(_));

@@ -44,7 +44,9 @@ impl Members {
         };
         let name = if all { "<>" } else { "=" };
         let operators = operators_for(name, *ty);
-        let is_plain = operators.iter().any(|known| std::ptr::eq(known.function, function.0));
+        let is_plain = operators
+            .iter()
+            .any(|known| std::ptr::eq(known.function, function.0));
         if elements.len() <= LIST_LENGTH_MIN || left != ty || !is_plain {
             return None;
         }

@@ -20,9 +20,7 @@ use catalog::cluster::{self, Address};
 use catalog::depend::routine_text;
 use catalog::routine::{Argument, Language, Mode};
 use catalog::system::{PLPGSQL_EXTENSION, QUORATE_EXTENSION};
-use catalog::{
-    extension_store, store, Catalog, Extension, Routine, TypeBody, UserType, SUPERUSER,
-};
+use catalog::{extension_store, store, Catalog, Extension, Routine, TypeBody, UserType, SUPERUSER};
 use functions::extensions as built_in;
 use functions::{Function, Volatility};
 use syntax::parser::NodeEnum;
@@ -381,7 +379,12 @@ fn routine_of(of: &built_in::Extension, function: &Function) -> Routine {
     Routine {
         name: function.name.to_owned(),
         language: Language::C,
-        arguments: function.arguments.iter().map(argument).chain(columns).collect(),
+        arguments: function
+            .arguments
+            .iter()
+            .map(argument)
+            .chain(columns)
+            .collect(),
         set: function.is_set_returning(),
         result: function.result,
         volatility: match function.volatility {
