@@ -89,7 +89,7 @@ alter table ctusers alter ctlogin type citext;
 select ctlogin from ctusers where ctlogin = 'ANN';
 create view ctview as select max(ctlogin) over () as ctlast, ctlogin, ctlogin = 'x' as same, ctlogin::text as plain, ctlogin like 'a%' as begins from ctusers where ctlogin <> 'y'::citext;
 select pg_get_viewdef('ctview');
-select * from ctview order by 1;
+select * from ctview order by ctlogin;
 create domain ctdomain as citext check (value <> 'ROOT');
 select 'root'::ctdomain;
 select 'Ann'::ctdomain = 'ANN';

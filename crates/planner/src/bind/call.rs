@@ -77,7 +77,7 @@ impl Binder<'_> {
             // Only `count(*)` has no arguments.
             true => self.refuse_without_star(name, location)?,
             false => {
-                let found = resolve_aggregate_among(name, &types, &aggregates);
+                let found = resolve_aggregate_among(&names.join("."), &types, &aggregates);
                 found.map_err(|error| self.place(error, location))?
             }
         };
@@ -120,10 +120,13 @@ impl Binder<'_> {
             let Some(known) = catalog.extension(extension.name) else {
                 return false;
             };
+            // What is stored was found once, wherever its extension is now.
+            if self.stored {
+                return written != Some("pg_catalog");
+            }
             match written.map(|schema| catalog.schema(schema)) {
                 Some(schema) => schema.is_some_and(|schema| schema.oid == known.schema),
-                // What is stored was found once, wherever its extension is now.
-                None => self.stored || self.cx.search_path.contains(&known.schema),
+                None => self.cx.search_path.contains(&known.schema),
             }
         };
         let named = aggregates_named(name).iter();

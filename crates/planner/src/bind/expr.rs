@@ -587,8 +587,8 @@ impl Binder<'_> {
             }
             // What is stored was found once, wherever its extension is now.
             let schemas = match &written {
-                Some(oids) => Some(oids.as_slice()),
-                None => (!self.stored).then_some(self.cx.search_path),
+                Some(oids) if !self.stored || oids.contains(&PG_CATALOG) => Some(oids.as_slice()),
+                _ => (!self.stored).then_some(self.cx.search_path),
             };
             let others = catalog.operators_of_extensions(name, schemas);
             if !others.is_empty() {
