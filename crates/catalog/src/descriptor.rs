@@ -12,13 +12,13 @@ use super::sequence::{self, Sequence};
 use super::trigger;
 use super::view::{self, View};
 use super::{
-    computed, foreign, index_form, Check, Column, Identity, Index, IndexForm, IndexedColumn,
+    checked, computed, foreign, index_form, Check, Column, Identity, Index, IndexForm, IndexedColumn,
     RelationKind, Table,
 };
 use types::TypeId;
 
 /// The version of this encoding.
-const FORMAT: u64 = 9;
+const FORMAT: u64 = 10;
 
 /// The oldest that is read as well; any other is refused.
 const FORMAT_OLDEST: u64 = 4;
@@ -36,6 +36,9 @@ const FORMAT_OF_TRIGGERS: u64 = 7;
 
 /// Older ones end before partitions.
 const FORMAT_OF_PARTITIONS: u64 = 9;
+
+// Of format 10 are those whose indexes may have constraints that are checked later, by a flag that
+// older ones never have.
 
 /// The row of a table.
 pub fn encode(table: &Table) -> Vec<u8> {
@@ -83,7 +86,14 @@ pub fn encode(table: &Table) -> Vec<u8> {
         put_varint(&mut out, u64::from(index.oid));
         put_bytes(&mut out, index.name.as_bytes());
         out.push(u8::from(index.primary));
-        out.push(u8::from(index.unique) | u8::from(index.nulls_equal) << 1);
+        out.push(
+            u8::from(index.unique)
+                | u8::from(index.nulls_equal) << 1
+                | u8::from(index.checked.is_some()) << 2,
+        );
+        if let Some(checked) = &index.checked {
+            checked::encode(checked, &mut out);
+        }
         put_varint(&mut out, u64::from(index.constraint));
         put_varint(&mut out, index.tree.0);
         put_varint(&mut out, index.columns.len() as u64);
@@ -269,14 +279,19 @@ fn read_column(reader: &mut Reader<'_>) -> Result<Column> {
 fn read_index(reader: &mut Reader<'_>, format: u64) -> Result<Index> {
     let (oid, name) = (reader.varint_as()?, reader.str()?.to_owned());
     let primary = reader.u8()? != 0;
-    // 1: unique; 2: NULLs are equal.
+    // 1: unique; 2: NULLs are equal; 4: checked later.
     let unique = reader.u8()?;
+    let checked = match unique & 4 {
+        0 => None,
+        _ => Some(checked::decode(reader)?),
+    };
     Ok(Index {
         oid,
         name,
         primary,
         unique: unique & 1 != 0,
         nulls_equal: unique & 2 != 0,
+        checked,
         constraint: reader.varint_as()?,
         tree: TreeId(reader.varint()?),
         columns: read_list(reader, |reader| {
@@ -328,7 +343,7 @@ mod tests {
     use super::super::trigger::{Condition, ConstraintTrigger, Enabled, Events, Timing};
     use super::super::Trigger;
     use super::super::{
-        Action, Computed, ComputedKey, ForeignKey, ForeignPart, KeySource, Policy, PolicyCommand,
+        Action, Checked, Computed, ComputedKey, ForeignKey, ForeignPart, KeySource, Policy, PolicyCommand,
     };
     use super::*;
 
@@ -352,6 +367,7 @@ mod tests {
             primary: false,
             unique: true,
             nulls_equal: false,
+            checked: None,
             constraint: 0,
             tree: TreeId(16_401),
             columns: Vec::new(),
@@ -401,6 +417,7 @@ mod tests {
                     primary: true,
                     unique: true,
                     nulls_equal: false,
+                    checked: None,
                     constraint: 16_386,
                     tree: TreeId(16_400),
                     columns: vec![IndexedColumn {
@@ -412,6 +429,15 @@ mod tests {
                     form: IndexForm::default(),
                 },
                 computed_index(),
+                Index {
+                    oid: 16_391,
+                    constraint: 16_392,
+                    checked: Some(Checked {
+                        primary: true,
+                        initially_deferred: true,
+                    }),
+                    ..Index::default()
+                },
             ],
             checks: vec![Check {
                 oid: 16_387,

@@ -27,6 +27,7 @@
 pub mod access;
 pub mod audit;
 pub mod changes;
+pub mod checked;
 pub mod cluster;
 pub mod collation;
 pub mod composite;
@@ -75,6 +76,7 @@ use access::{Acl, Membership};
 use cluster::{Address, Cluster, RoleSettings};
 use default_acl::DefaultAcl;
 
+pub use checked::Checked;
 pub use computed::{Computed, ComputedKey, KeyOrder, KeySource};
 pub use depend::{Dependency, DependencyKind, Object};
 pub use domain::{Domain, DomainCheck};
@@ -345,10 +347,12 @@ pub struct Index {
     pub primary: bool,
     /// Whether it refuses equal keys.
     pub unique: bool,
-    /// Whether NULLs are equal to it; then it is a computed one.
+    /// Whether NULLs are equal to it; then it is a computed one, or a checked one.
     pub nulls_equal: bool,
     /// The oid of the constraint it enforces, or 0.
     pub constraint: u32,
+    /// What is said of the constraint if rows are compared later; then it is not `unique`.
+    pub checked: Option<Checked>,
     /// Its entries; for the primary key the tree of the table.
     pub tree: TreeId,
     /// Its columns, most significant first; none if it is a computed one.
@@ -391,7 +395,7 @@ impl Table {
     /// The places of the columns that a foreign key could refer to (some of them twice): those of
     /// unique indexes on columns alone. What changes none of them leaves the row's keys as they are.
     pub fn key_columns(&self) -> impl Iterator<Item = usize> + '_ {
-        let unique = self.indexes.iter().filter(|index| index.unique);
+        let unique = self.indexes.iter().filter(|index| index.is_unique());
         unique.flat_map(|index| index.columns.iter().map(|column| column.column))
     }
 

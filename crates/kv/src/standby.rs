@@ -371,6 +371,10 @@ impl Locking for StandbyTxn {
         Err(reads_only("SELECT FOR UPDATE"))
     }
 
+    fn lock_key(&mut self, _: TreeId, _: &[u8], _: RowLock, _: LockWait) -> Result<bool> {
+        Err(reads_only("INSERT"))
+    }
+
     fn lock_table(&mut self, _: TreeId, mode: TableLock, _: LockWait) -> Result<bool> {
         if mode > TableLock::RowExclusive {
             return Err(reads_only("LOCK TABLE"));

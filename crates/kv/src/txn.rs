@@ -802,6 +802,16 @@ impl<L: Leader> Locking for Txn<L> {
         self.lock_and_look(tree, key, how, true, newest)
     }
 
+    fn lock_key(
+        &mut self,
+        tree: TreeId,
+        key: &[u8],
+        strength: RowLock,
+        wait: LockWait,
+    ) -> Result<bool> {
+        Ok(self.locks.row(tree, key, strength, wait)? != Acquired::Skipped)
+    }
+
     fn lock_table(&mut self, tree: TreeId, mode: TableLock, wait: LockWait) -> Result<bool> {
         Ok(self.locks.table(tree, mode, wait)? != Acquired::Skipped)
     }

@@ -97,6 +97,19 @@ pub trait Locking {
         self.lock_row(tree, key, strength, LockWait::Block, newest)
     }
 
+    /// Locks a key of a tree, whatever is there now, until the end of the transaction: of a table, or
+    /// values of an index. Whether it was to be had; where that is waited for, always.
+    ///
+    /// # Errors
+    /// 55P03; 40P01.
+    fn lock_key(
+        &mut self,
+        tree: TreeId,
+        key: &[u8],
+        strength: RowLock,
+        wait: LockWait,
+    ) -> Result<bool>;
+
     /// Locks a table (or any object that has a tree) until the end of the transaction.
     fn lock_table(&mut self, tree: TreeId, mode: TableLock, wait: LockWait) -> Result<bool>;
 }

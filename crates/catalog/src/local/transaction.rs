@@ -465,6 +465,19 @@ impl Locking for LocalTransaction {
         }
     }
 
+    fn lock_key(
+        &mut self,
+        tree: TreeId,
+        key: &[u8],
+        strength: RowLock,
+        wait: LockWait,
+    ) -> Result<bool> {
+        match is_local(tree, key) {
+            true => Ok(true),
+            false => self.inner().lock_key(tree, key, strength, wait),
+        }
+    }
+
     fn lock_table(&mut self, tree: TreeId, mode: TableLock, wait: LockWait) -> Result<bool> {
         let local = tree >= FIRST_TREE;
         if mode >= TableLock::ShareUpdateExclusive {

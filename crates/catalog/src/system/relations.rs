@@ -117,6 +117,7 @@ fn read_index(line: &str, table: &Table) -> Index {
         primary: *kind == "p",
         unique: *kind != "i",
         nulls_equal: false,
+        checked: None,
         // Unique indexes of the system are constraints too, and lend them their oids.
         constraint: if *kind == "i" { 0 } else { oid },
         tree: TreeId(0),

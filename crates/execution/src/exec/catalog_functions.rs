@@ -357,7 +357,7 @@ fn constraint(cx: &Exec<'_>, oid: u32, pretty: bool) -> Result<Datum> {
         return Ok(Datum::Null);
     };
     if let Some(index) = table.indexes.iter().find(|index| index.constraint == oid) {
-        let kind = match (index.primary, index.nulls_equal) {
+        let kind = match (index.is_primary(), index.nulls_equal) {
             (true, _) => "PRIMARY KEY",
             (false, false) => "UNIQUE",
             (false, true) => "UNIQUE NULLS NOT DISTINCT",
@@ -368,7 +368,13 @@ fn constraint(cx: &Exec<'_>, oid: u32, pretty: bool) -> Result<Datum> {
             names_of(table, &columns),
             index_text::included(table, index),
         );
-        return Ok(Datum::text(format!("{kind} ({columns}){included}")));
+        let mut out = format!("{kind} ({columns}){included}");
+        put_deferral(
+            index.checked.is_some(),
+            index.is_initially_deferred(),
+            &mut out,
+        );
+        return Ok(Datum::text(out));
     }
     if let Some(check) = table.checks.iter().find(|check| check.oid == oid) {
         let text = node(cx, &stored::check(check), table.oid, pretty)?;
@@ -444,16 +450,20 @@ fn foreign_key(cx: &Exec<'_>, table: &Table, key: &ForeignKey) -> String {
     if !key.set_columns.is_empty() {
         out.push_str(&format!(" ({})", names_of(table, &key.set_columns)));
     }
-    if key.deferrable {
-        out.push_str(" DEFERRABLE");
-    }
-    if key.initially_deferred {
-        out.push_str(" INITIALLY DEFERRED");
-    }
+    put_deferral(key.deferrable, key.initially_deferred, &mut out);
     if !key.validated {
         out.push_str(" NOT VALID");
     }
     out
+}
+
+fn put_deferral(deferrable: bool, initially_deferred: bool, out: &mut String) {
+    if deferrable {
+        out.push_str(" DEFERRABLE");
+    }
+    if initially_deferred {
+        out.push_str(" INITIALLY DEFERRED");
+    }
 }
 
 /// `acldefault`: the privileges of an object of which nothing was said.

@@ -125,7 +125,7 @@ pub(super) fn definition(
     visible: bool,
     pretty: bool,
 ) -> Result<String> {
-    let unique = if index.unique { "UNIQUE " } else { "" };
+    let unique = if index.is_unique() { "UNIQUE " } else { "" };
     let only = match table.kind {
         RelationKind::Partitioned => "ONLY ",
         _ => "",

@@ -29,6 +29,7 @@ pub mod activity;
 pub mod advisory;
 mod beside;
 mod catalog_functions;
+pub mod checked;
 mod cluster_functions;
 pub mod cursor;
 mod distinct;

@@ -294,6 +294,15 @@ pub(super) fn after(
     Ok(())
 }
 
+/// Counts memory that what waits for the end of the statement takes.
+///
+/// # Errors
+/// 53200.
+pub(super) fn hold(bytes: usize, cx: &mut Exec<'_>) -> Result<()> {
+    cx.triggers.held.grow(bytes)?;
+    cx.check_held(cx.triggers.held.bytes())
+}
+
 /// The old row and the new one, as all triggers that they set off share them.
 type SharedRows = (Option<Rc<[Datum]>>, Option<Rc<[Datum]>>);
 

@@ -13,7 +13,7 @@ use super::entries::{self, Taken};
 use super::measure::Measuring;
 use super::new_row::{check_policies, check_row, duplicate_key, taken_key};
 use super::trigger::OwnRows;
-use super::{foreign, long, partition, rows, trigger, Exec};
+use super::{checked, foreign, long, partition, rows, trigger, Exec};
 use crate::exec::program::Evaluate;
 use catalog::trigger::{Events, Timing};
 use catalog::{RelationKind, Table};
@@ -199,6 +199,9 @@ impl<'p> InsertCursor<'p> {
             return partition::insert(target, &target.policy_checks, routes, row, cx);
         }
         let table = &target.table;
+        if let Some(conflict) = &self.insert.conflict {
+            checked::refuse_as_arbiter(table, conflict.indexes.as_deref(), cx)?;
+        }
         let key = new_key(table, &row, cx)?;
         let encoded = long::encode(table, &row, None, cx)?;
         // Row numbers are never given twice.
@@ -212,17 +215,7 @@ impl<'p> InsertCursor<'p> {
                 Inserted::Done => match entries::insert(&target.entries, table, &key, &row, cx)? {
                     None => {
                         encoded.store(table, cx.host.txn())?;
-                        let foreign_keys = |cx: &mut Exec<'_>| match &target.rules {
-                            Some(rules) => foreign::inserted(rules, 0, &key, &row, cx),
-                            None => Ok(()),
-                        };
-                        match &target.triggers {
-                            None => foreign_keys(cx)?,
-                            Some(triggers) => {
-                                let (event, rows) = (Events::INSERT, (None, Some(&row[..])));
-                                trigger::after(triggers, event, &[], rows, cx, foreign_keys)?;
-                            }
-                        }
+                        checked::queue(target, Events::INSERT, None, (&key, &row), cx)?;
                         return Ok(Some(row));
                     }
                     Some(taken) => {
@@ -453,18 +446,7 @@ pub(super) fn replace_row(
     cx: &mut Exec<'_>,
 ) -> Result<Key> {
     let new_key = replace(&target.table, &target.entries, key, old, new, cx)?;
-    let foreign_keys = |cx: &mut Exec<'_>| match &target.rules {
-        Some(rules) => foreign::updated(rules, 0, (key, &new_key), (old, new), cx),
-        None => Ok(()),
-    };
-    match &target.triggers {
-        None => foreign_keys(cx)?,
-        Some(triggers) => {
-            let rows = (Some(old), Some(new));
-            let (event, updated) = (Events::UPDATE, &triggers.updated);
-            trigger::after(triggers, event, updated, rows, cx, foreign_keys)?;
-        }
-    }
+    checked::queue(target, Events::UPDATE, Some((key, old)), (&new_key, new), cx)?;
     Ok(new_key)
 }
 

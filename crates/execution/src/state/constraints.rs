@@ -15,7 +15,7 @@ use std::sync::Arc;
 use base::Key;
 
 use catalog::trigger::{ConstraintTrigger, Events};
-use catalog::{Catalog, ForeignKey, Table};
+use catalog::{Catalog, ForeignKey, Index, Table};
 use planner::plan::trigger::Triggers;
 use planner::plan::{Row, Rules};
 use types::Datum;
@@ -33,6 +33,15 @@ pub enum Event {
         row: Key,
         /// The values, in the constraint's order.
         values: Vec<Datum>,
+    },
+    /// Several rows may have these values in the index of a constraint that is checked later.
+    Equal {
+        /// The table.
+        table: Arc<Table>,
+        /// The place of the index.
+        index: usize,
+        /// The values, as keys of the index begin.
+        values: Key,
     },
     /// A trigger fires.
     Fire(Fire),
@@ -105,6 +114,7 @@ impl Event {
     /// The tables of an event: their trees must stay as they are until it is carried out.
     pub fn tables(&self) -> [&Arc<Table>; 2] {
         match self {
+            Event::Equal { table, .. } => [table; 2],
             Event::Fire(fire) => [&fire.triggers.table; 2],
             Event::Refers { rules, link, .. } | Event::Left { rules, link, .. } => {
                 let link = &rules.links[*link];
@@ -116,6 +126,7 @@ impl Event {
     /// The oid of an event's constraint.
     pub fn constraint(&self) -> u32 {
         match self {
+            Event::Equal { table, index, .. } => table.indexes[*index].constraint,
             Event::Fire(fire) => {
                 let trigger = &fire.triggers.all[fire.place].trigger;
                 trigger.constraint.as_ref().map_or(0, |known| known.oid)
@@ -161,6 +172,11 @@ impl Constraints {
     /// Whether a constraint is looked at when the transaction commits.
     pub fn is_deferred(&self, key: &ForeignKey) -> bool {
         key.deferrable && self.mode_of(key.oid, key.initially_deferred)
+    }
+
+    /// Whether the constraint of an index is looked at when the transaction commits.
+    pub fn is_deferred_index(&self, index: &Index) -> bool {
+        index.checked.is_some() && self.mode_of(index.constraint, index.is_initially_deferred())
     }
 
     /// Whether a trigger fires when the transaction commits.

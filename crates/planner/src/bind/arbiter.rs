@@ -96,7 +96,7 @@ impl Binder<'_> {
             let columns: Vec<_> = index.columns.iter().map(|column| column.column).collect();
             let mut computed = computed.iter().flat_map(|computed| computed.iter());
             // One that not all partitions have tells nothing.
-            index.unique
+            index.is_unique()
                 && catalog.is_whole(table, index.oid)
                 && match index.computed {
                     None => inferred.is_on(&columns),

@@ -16,7 +16,7 @@ use pg_query::protobuf::ConstraintsSetStmt;
 use super::transaction::State;
 use super::utility::tag;
 use super::{CommandTag, NoticeSeverity, Session, Sink};
-use catalog::Table;
+use catalog::{Catalog, Index, Table};
 use execution::exec::foreign;
 use execution::exec::Exec;
 use execution::state::constraints::{Event, Modes};
@@ -176,11 +176,16 @@ impl Session {
         for schema in path {
             let mut found = Vec::new();
             for table in catalog.tables.iter().filter(|table| table.schema == schema) {
-                let fixed = table.checks.iter().any(|check| check.name == name)
-                    || table
-                        .indexes
-                        .iter()
-                        .any(|index| index.constraint != 0 && index.name == name);
+                let fixed = table.checks.iter().any(|check| check.name == name);
+                let mut indexes = table.indexes.iter();
+                let index = indexes.find(|index| index.constraint != 0 && index.name == name);
+                if let Some(index) = index {
+                    if index.checked.is_none() {
+                        return Err(not_deferrable(name));
+                    }
+                    found.push(index.constraint);
+                    found.extend(constraints_below(&catalog, table, index));
+                }
                 let keys = table.foreign_keys.iter().filter(|key| key.name == name);
                 for key in keys {
                     if !key.deferrable {
@@ -208,6 +213,22 @@ impl Session {
             format!("constraint \"{name}\" does not exist"),
         ))
     }
+}
+
+/// The constraints of the parts of an index, in partitions of its table.
+fn constraints_below(catalog: &Catalog, table: &Table, index: &Index) -> Vec<u32> {
+    let mut indexes = vec![index.oid];
+    let mut constraints = Vec::new();
+    for below in catalog.below(table) {
+        for part in &below.indexes {
+            let above = below.part_above(part.oid);
+            if above.is_some_and(|above| indexes.contains(&above)) {
+                indexes.push(part.oid);
+                constraints.push(part.constraint);
+            }
+        }
+    }
+    constraints
 }
 
 fn not_deferrable(name: &str) -> Error {

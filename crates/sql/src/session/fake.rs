@@ -541,6 +541,10 @@ impl Locking for FakeTransaction {
         })
     }
 
+    fn lock_key(&mut self, _: TreeId, _: &[u8], _: RowLock, _: LockWait) -> Result<bool> {
+        Ok(true)
+    }
+
     fn lock_table(&mut self, _: TreeId, _: TableLock, _: LockWait) -> Result<bool> {
         Ok(true)
     }

@@ -10,7 +10,7 @@ use super::{
     check, only, qualified, quoted, shown, violation, where_values_are, within, Link, Rules,
 };
 use crate::exec::program::Evaluate;
-use crate::exec::{entries, long, new_row, partition, rows, trigger, write, Exec};
+use crate::exec::{checked, entries, long, new_row, partition, rows, trigger, write, Exec};
 use crate::state::ActiveTrigger;
 use catalog::access::Privileges;
 use catalog::trigger::{Events, Timing};
@@ -239,7 +239,7 @@ fn delete(rules: &Rc<Rules>, link: &Link, key: &[u8], row: &Row, cx: &mut Exec<'
 }
 
 fn changes_keys(child: &Table, link: &Link) -> bool {
-    let mut unique = child.indexes.iter().filter(|index| index.unique);
+    let mut unique = child.indexes.iter().filter(|index| index.is_unique());
     unique.any(|index| {
         let mut columns = index.columns.iter();
         columns.any(|column| link.key.columns.contains(&column.column))
@@ -300,12 +300,17 @@ fn update(
     moves?;
     let new_key = write::replace(&child.table, &child.entries, key, old, &row, cx)?;
     let keys = (key, &new_key[..]);
-    let foreign_keys = |cx: &mut Exec<'_>| super::updated(rules, link.child, keys, (old, &row), cx);
+    let constraints = |cx: &mut Exec<'_>| {
+        let (before, after) = (Some((key, &old[..])), (&new_key[..], &row[..]));
+        checked::written(&child.table, true, before, after, cx)?;
+        super::updated(rules, link.child, keys, (old, &row), cx)?;
+        checked::written(&child.table, false, before, after, cx)
+    };
     match &child.triggers {
-        None => foreign_keys(cx)?,
+        None => constraints(cx)?,
         Some(triggers) => {
             let rows = (Some(&old[..]), Some(&row[..]));
-            trigger::after(triggers, Events::UPDATE, &updated, rows, cx, foreign_keys)?;
+            trigger::after(triggers, Events::UPDATE, &updated, rows, cx, constraints)?;
         }
     }
     Ok(())

@@ -42,7 +42,7 @@ use base::{Error, Key, Result, SqlState};
 
 use super::program::Evaluate;
 use super::rows::{self, KeyFit};
-use super::{partition, trigger, Exec};
+use super::{checked, partition, trigger, Exec};
 pub(super) use crate::state::constraints::Event;
 use catalog::{Index, RelationKind, Table};
 use planner::plan::foreign::{Compare, Link, Rules};
@@ -50,6 +50,7 @@ use planner::plan::Row;
 use types::{self, Datum};
 
 pub use check::check_existing;
+pub(super) use find::newest_row;
 
 /// An event is not queued if one of so many before it looks at the same.
 const ALIKE_MAX: usize = 4;
@@ -370,6 +371,11 @@ fn run(event: &Event, cx: &mut Exec<'_>) -> Result<()> {
             old,
             new,
         } => act::left(rules, *link, old, new.as_deref(), cx),
+        Event::Equal {
+            table,
+            index,
+            values,
+        } => checked::check(table, *index, values, cx),
         Event::Fire(fire) => trigger::run(fire, cx),
     }
 }

@@ -12,9 +12,11 @@ use base::{Error, Result, SequenceId, SqlState, TreeId};
 
 use super::alter::about;
 use crate::session::Session;
-use catalog::{store, Table};
+use catalog::{store, Index, Table};
 use execution::exec::entries::{self, Taken};
-use execution::exec::{new_row, rows, Exec};
+use execution::exec::{self, new_row, rows, Exec};
+use execution::system::Relations;
+use planner::plan::permit::Permit;
 use types::{self, Datum, EvalContext};
 
 impl Session {
@@ -42,7 +44,42 @@ impl Session {
             (true, None) => return Err(Error::internal("nothing is open")),
         }
         let trees: Vec<_> = computed.iter().map(|index| index.tree).collect();
-        self.fill_computed(new, &trees)
+        self.fill_computed(new, &trees)?;
+        self.check_equal(new, |index| !is_known(index.tree))
+    }
+
+    /// Looks for equal rows in new indexes whose constraints are checked later.
+    ///
+    /// # Errors
+    /// 23505.
+    pub(super) fn check_equal(
+        &mut self,
+        table: &Table,
+        wanted: impl Fn(&Index) -> bool,
+    ) -> Result<()> {
+        for (place, index) in table.indexes.iter().enumerate() {
+            if index.checked.is_none() || !wanted(index) {
+                continue;
+            }
+            let catalog = self.current_catalog()?;
+            let Some(open) = &mut self.open else {
+                return Err(Error::internal("nothing is open"));
+            };
+            open.txn.begin_statement()?;
+            let permit = Permit::of_definition(&catalog);
+            let eval = self.eval.clone();
+            let mut cx = Exec::new(&Relations, self, permit, &eval, &[]);
+            if let Some(values) = exec::checked::find_equal(table, index, &mut cx)? {
+                let columns = index.columns.iter();
+                let types = columns.map(|own| table.columns[own.column].type_id);
+                let taken = Taken {
+                    index: place,
+                    values: types.zip(values).collect(),
+                };
+                return Err(about(twice(table, &taken, &cx), &catalog, table));
+            }
+        }
+        Ok(())
     }
 
     /// Makes the trees of computed indexes, with an entry for every row of the table.
@@ -110,6 +147,7 @@ impl Session {
         };
         self.build(database, new, &build)?;
         self.fill_computed(new, &computed)?;
+        self.check_equal(new, |_| true)?;
         match &mut self.open {
             Some(open) => store::drop_row_trees(open.txn.as_mut(), old),
             None => Err(Error::internal("nothing is open")),

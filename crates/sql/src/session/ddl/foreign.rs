@@ -228,7 +228,7 @@ fn named_columns(table: &Table, names: &[Node], what: &str) -> Result<Vec<usize>
 /// none are named.
 fn referenced_columns<'t>(parent: &'t Table, names: &[Node]) -> Result<(Vec<usize>, &'t Index)> {
     if names.is_empty() {
-        let index = parent.primary_key().ok_or_else(|| {
+        let index = parent.primary_index().ok_or_else(|| {
             Error::new(
                 SqlState::UNDEFINED_OBJECT,
                 format!(
@@ -237,6 +237,9 @@ fn referenced_columns<'t>(parent: &'t Table, names: &[Node]) -> Result<(Vec<usiz
                 ),
             )
         })?;
+        if index.checked.is_some() {
+            return Err(deferrable("primary key", parent));
+        }
         let columns = index.columns.iter().map(|column| column.column).collect();
         return Ok((columns, index));
     }
@@ -249,12 +252,12 @@ fn referenced_columns<'t>(parent: &'t Table, names: &[Node]) -> Result<(Vec<usiz
             ));
         }
     }
-    let fits = |index: &&Index| {
+    let is_on = |index: &Index| {
         let mut columns = index.columns.iter();
-        index.unique
-            && index.columns.len() == places.len()
+        index.columns.len() == places.len()
             && columns.all(|column| places.contains(&column.column))
     };
+    let fits = |index: &&Index| index.unique && is_on(index);
     let is_on_null_too = |index: &Index| {
         let mut keys = (0..index.key_count()).map(|at| index.key_column(at));
         index.nulls_equal
@@ -263,11 +266,29 @@ fn referenced_columns<'t>(parent: &'t Table, names: &[Node]) -> Result<(Vec<usiz
     };
     match parent.indexes.iter().find(fits) {
         Some(index) => Ok((places, index)),
+        None if parent
+            .indexes
+            .iter()
+            .any(|index| index.checked.is_some() && is_on(index)) =>
+        {
+            Err(deferrable("unique constraint", parent))
+        }
         None if parent.indexes.iter().any(is_on_null_too) => Err(Error::unsupported(
             "a foreign key to a NULLS NOT DISTINCT constraint",
         )),
         None => Err(no_unique(parent)),
     }
+}
+
+/// 55000 for a foreign key to what may be equal for a while.
+fn deferrable(what: &str, parent: &Table) -> Error {
+    Error::new(
+        SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+        format!(
+            "cannot use a deferrable {what} for referenced table \"{}\"",
+            parent.name
+        ),
+    )
 }
 
 fn no_unique(parent: &Table) -> Error {

@@ -167,6 +167,7 @@ impl Session {
                 primary: index.primary,
                 unique: index.unique,
                 nulls_equal: index.nulls_equal,
+                checked: index.checked,
                 columns,
                 include: index.include.iter().map(|place| places[*place]).collect(),
                 computed,
@@ -178,7 +179,7 @@ impl Session {
                 .into_iter()
                 .map(|own| own.name)
                 .collect();
-            let (middle, suffix) = match (index.primary, index.constraint) {
+            let (middle, suffix) = match (index.is_primary(), index.constraint) {
                 (true, _) => (String::new(), "pkey"),
                 (_, 0) => (names.join("_"), "idx"),
                 _ => (names.join("_"), "key"),
@@ -198,13 +199,14 @@ impl Session {
                 true => table.tree,
                 false => store::new_tree(&*self.shared.engine.sequences)?,
             };
-            if made.primary {
+            if made.is_primary() {
                 for column in &made.columns {
                     table.columns[column.column].not_null = true;
                 }
-                table.indexes.insert(0, made);
-            } else {
-                table.indexes.push(made);
+            }
+            match made.primary {
+                true => table.indexes.insert(0, made),
+                false => table.indexes.push(made),
             }
         }
         Ok(())

@@ -272,7 +272,7 @@ impl Session {
         table.partition_of = Some(Box::new(of));
         for index in &parent.indexes {
             let own = self.index_below(&catalog, parent, index, table)?;
-            if own.primary && table.primary_key().is_some() {
+            if own.is_primary() && table.primary_index().is_some() {
                 return Err(two_keys(table));
             }
             put_index(table, own, index.oid);

@@ -4,7 +4,7 @@ use base::key::ColumnOrder;
 use std::sync::Arc;
 
 use base::{Error, Result, SqlState};
-use pg_query::protobuf::{ColumnDef, ConstrType, Constraint, CreateStmt};
+use pg_query::protobuf::{ColumnDef, ConstrType, Constraint, CreateStmt, Node};
 
 use super::super::utility::tag;
 use super::super::{CommandTag, Session, Sink};
@@ -14,7 +14,7 @@ use super::index::index_of;
 use catalog::local::is_local;
 use catalog::store::{self, duplicate_relation};
 use catalog::{
-    view, Catalog, Check, Column, ComputedKey, Identity, Index, KeySource, RelationKind, Table,
+    view, Catalog, Check, Checked, Column, ComputedKey, Identity, Index, KeySource, RelationKind, Table,
 };
 use planner::bind::{self, BindContext, Binder, Variables};
 use syntax::parser::{self, NodeEnum};
@@ -323,6 +323,7 @@ impl Session {
         (place, table, mut has_default): (usize, &str, bool),
         constraints: &mut Vec<(Constraint, Option<usize>)>,
     ) -> Result<()> {
+        check_attributes(text, &column.constraints)?;
         let mut nullness = None;
         for node in &column.constraints {
             let Some(NodeEnum::Constraint(constraint)) = &node.node else {
@@ -427,7 +428,7 @@ impl Session {
             }
             Ok(ConstrType::ConstrExclusion) => Err(Error::unsupported("EXCLUDE")),
             Ok(ConstrType::ConstrAttrNotDeferrable | ConstrType::ConstrAttrImmediate) => Ok(()),
-            _ => Err(Error::unsupported("a deferrable constraint")),
+            _ => Err(Error::internal("a constraint of no kind")),
         }
     }
 
@@ -440,15 +441,12 @@ impl Session {
         column: Option<usize>,
         table: &mut Table,
     ) -> Result<()> {
-        if constraint.deferrable {
-            return Err(Error::unsupported("a deferrable constraint"));
-        }
         let primary = constraint.contype == ConstrType::ConstrPrimary as i32;
         let place_error = |error: Error| match parser::char_position(text, constraint.location) {
             Some(position) => error.at(position),
             None => error,
         };
-        if primary && table.primary_key().is_some() {
+        if primary && table.primary_index().is_some() {
             return Err(place_error(Error::new(
                 SqlState::INVALID_TABLE_DEFINITION,
                 format!(
@@ -523,7 +521,12 @@ impl Session {
         }
         let mut uses = columns.clone();
         uses.sort_unstable();
-        let tree = match primary {
+        let checked = constraint.deferrable.then_some(Checked {
+            primary,
+            initially_deferred: constraint.initdeferred,
+        });
+        let is_key = primary && checked.is_none();
+        let tree = match is_key {
             true => table.tree,
             false => store::new_tree(&*self.shared.engine.sequences)?,
         };
@@ -535,17 +538,18 @@ impl Session {
         let index = Index {
             oid: self.new_oid()?,
             name,
-            primary,
-            unique: true,
+            primary: is_key,
+            unique: checked.is_none(),
             nulls_equal,
             constraint: self.new_oid()?,
+            checked,
             tree,
             include,
-            ..index_of(keys.collect(), None, uses, nulls_equal)
+            ..index_of(keys.collect(), None, uses, nulls_equal && checked.is_none())
         };
         store::check_order(table, &index)?;
         super::partition::check_covers(table, &index)?;
-        match primary {
+        match is_key {
             true => table.indexes.insert(0, index),
             false => table.indexes.push(index),
         }
@@ -638,6 +642,57 @@ pub(super) fn order_constraints(constraints: &mut Vec<(Constraint, Option<usize>
             _ => 1,
         },
     );
+}
+
+/// What stands behind a column's constraints must be about one that can be deferred, and be said once.
+///
+/// # Errors
+/// 42601.
+fn check_attributes(text: &str, constraints: &[Node]) -> Result<()> {
+    use ConstrType::{
+        ConstrAttrDeferrable, ConstrAttrDeferred, ConstrAttrImmediate, ConstrAttrNotDeferrable,
+        ConstrExclusion, ConstrForeign, ConstrPrimary, ConstrUnique,
+    };
+    let mut can_wait = false;
+    // What was said of the last one: whether it is deferrable, and whether it is deferred at first.
+    let (mut deferrable, mut deferred) = (None, None);
+    for node in constraints {
+        let Some(NodeEnum::Constraint(constraint)) = &node.node else {
+            continue;
+        };
+        let refused = |message: &str| Err(placed(text, constraint, message.to_owned()));
+        let clause = match ConstrType::try_from(constraint.contype) {
+            Ok(ConstrAttrDeferrable) => "DEFERRABLE",
+            Ok(ConstrAttrNotDeferrable) => "NOT DEFERRABLE",
+            Ok(ConstrAttrDeferred) => "INITIALLY DEFERRED",
+            Ok(ConstrAttrImmediate) => "INITIALLY IMMEDIATE",
+            kind => {
+                let waiting = [ConstrPrimary, ConstrUnique, ConstrExclusion, ConstrForeign];
+                can_wait = kind.is_ok_and(|kind| waiting.contains(&kind));
+                (deferrable, deferred) = (None, None);
+                continue;
+            }
+        };
+        if !can_wait {
+            return refused(&format!("misplaced {clause} clause"));
+        }
+        let (said, value) = match clause {
+            "DEFERRABLE" | "NOT DEFERRABLE" => (&mut deferrable, clause == "DEFERRABLE"),
+            _ => (&mut deferred, clause == "INITIALLY DEFERRED"),
+        };
+        if said.replace(value).is_some() {
+            return refused(match clause {
+                "DEFERRABLE" | "NOT DEFERRABLE" => {
+                    "multiple DEFERRABLE/NOT DEFERRABLE clauses not allowed"
+                }
+                _ => "multiple INITIALLY IMMEDIATE/DEFERRED clauses not allowed",
+            });
+        }
+        if (deferrable, deferred) == (Some(false), Some(true)) {
+            return refused("constraint declared INITIALLY DEFERRED must be DEFERRABLE");
+        }
+    }
+    Ok(())
 }
 
 /// 42601 at a constraint.

@@ -236,7 +236,7 @@ impl Session {
                 let what = format!("of relation \"{}\" is an identity column", table.name);
                 return refused(SqlState::SYNTAX_ERROR, what);
             }
-            let key = table.primary_key();
+            let key = table.primary_index();
             if key.is_some_and(|key| key.columns.iter().any(|c| c.column == place)) {
                 let what = "is in a primary key".to_owned();
                 return refused(SqlState::INVALID_TABLE_DEFINITION, what);

@@ -11,7 +11,7 @@ use super::super::foreign::constraint_name;
 use super::super::table::cut_name;
 use super::rewrite::about;
 use catalog::store::{self, duplicate_relation};
-use catalog::{Catalog, Computed, Object, RelationKind, RelationRef, Table};
+use catalog::{Catalog, Checked, Column, Computed, Object, RelationKind, RelationRef, Table};
 use execution::exec::program::Evaluate;
 use syntax::parser::NodeEnum;
 use types::Datum;
@@ -58,7 +58,13 @@ impl Session {
             return self.add_partitioned_index(old, new, true);
         }
         if is_key {
-            return self.add_index(old, new);
+            let columns = new.columns.clone();
+            self.add_index(old, new)?;
+            // A table whose rows get other keys has no NULLs in these.
+            return match constraint.deferrable {
+                true => self.check_key_columns(old, &columns),
+                false => Ok(()),
+            };
         }
         self.put_table(&new)?;
         if kind == Ok(ConstrType::ConstrCheck) && old.kind == RelationKind::Partitioned {
@@ -93,9 +99,6 @@ impl Session {
         constraint: &Constraint,
         sink: &mut dyn Sink,
     ) -> Result<()> {
-        if constraint.deferrable {
-            return Err(Error::unsupported("a deferrable unique constraint"));
-        }
         let place = usable_index(catalog, old, &constraint.indexname)?;
         let mut new = (**old).clone();
         let was = new.indexes[place].name.clone();
@@ -113,10 +116,11 @@ impl Session {
             new.indexes[place].name = name;
         }
         new.indexes[place].constraint = self.new_oid()?;
-        if constraint.contype == ConstrType::ConstrUnique as i32 {
+        let primary = constraint.contype == ConstrType::ConstrPrimary as i32;
+        if !primary && !constraint.deferrable {
             return self.put_table(&new);
         }
-        if old.primary_key().is_some() {
+        if primary && old.primary_index().is_some() {
             return Err(Error::new(
                 SqlState::INVALID_TABLE_DEFINITION,
                 format!(
@@ -125,19 +129,51 @@ impl Session {
                 ),
             ));
         }
-        let mut index = new.indexes.remove(place).of_columns();
-        for column in &index.columns {
-            if !old.columns[column.column].not_null {
-                self.check_not_null(old, column.column)?;
+        let mut index = new.indexes.remove(place);
+        // To a primary key NULLs are nothing.
+        let nulls_equal = index.nulls_equal && !primary;
+        index = index.of_columns();
+        if primary {
+            for column in &index.columns {
+                new.columns[column.column].not_null = true;
             }
-            new.columns[column.column].not_null = true;
         }
-        index.primary = true;
-        new.indexes.insert(0, index);
-        let new = self.with_new_trees(&new)?;
         let database = catalog.database.oid;
-        self.rekey(database, old, &new)?;
+        if constraint.deferrable {
+            let initially_deferred = constraint.initdeferred;
+            index.nulls_equal = nulls_equal;
+            index.unique = false;
+            index.checked = Some(Checked {
+                primary,
+                initially_deferred,
+            });
+            let old_tree = index.tree;
+            index.tree = store::new_tree(&*self.shared.engine.sequences)?;
+            new.indexes.insert(place, index);
+            self.check_key_columns(old, &new.columns)?;
+            self.build_indexes(database, old, &new)?;
+            match &mut self.open {
+                Some(open) => store::drop_tree(open.txn.as_mut(), old_tree)?,
+                None => return Err(Error::internal("nothing is open")),
+            }
+        } else {
+            self.check_key_columns(old, &new.columns)?;
+            index.primary = true;
+            new.indexes.insert(0, index);
+            let new = self.with_new_trees(&new)?;
+            self.rekey(database, old, &new)?;
+        }
         self.changed_catalog();
+        Ok(())
+    }
+
+    /// 23502 if a column that is NOT NULL from now on is NULL in any row.
+    fn check_key_columns(&mut self, old: &Table, new: &[Column]) -> Result<()> {
+        for (place, column) in new.iter().enumerate() {
+            if column.not_null && old.columns.get(place).is_some_and(|old| !old.not_null) {
+                self.check_not_null(old, place)?;
+            }
+        }
         Ok(())
     }
 
@@ -381,7 +417,7 @@ fn usable_index(catalog: &Catalog, table: &Table, name: &str) -> Result<usize> {
         Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message)
             .with_detail("Cannot create a primary key or unique constraint using such an index."))
     };
-    if !index.unique {
+    if !index.is_unique() {
         return refused(format!("\"{name}\" is not a unique index"));
     }
     let on_columns = |computed: &Computed| {

@@ -126,6 +126,7 @@ impl Session {
             true => self.for_each_row(old, row_by_row)?,
             false => self.as_owner(old.owner, |session| session.for_each_row(old, row_by_row))?,
         }
+        self.check_equal(&table, |_| true)?;
         let Some(open) = &mut self.open else {
             return Err(Error::internal("nothing is open"));
         };

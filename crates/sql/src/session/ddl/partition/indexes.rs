@@ -54,7 +54,7 @@ impl Session {
             .into_iter()
             .map(|column| column.name);
         let names = names.collect::<Vec<_>>().join("_");
-        let (middle, suffix) = match (own.primary, own.constraint) {
+        let (middle, suffix) = match (own.is_primary(), own.constraint) {
             (true, _) => ("", "pkey"),
             (false, 0) => (names.as_str(), "idx"),
             (false, _) => (names.as_str(), "key"),
@@ -117,12 +117,13 @@ impl Session {
             }
             return self.put_table(&below);
         }
-        if own.primary && table.primary_key().is_some() {
+        if own.is_primary() && table.primary_index().is_some() {
             return Err(two_keys(table));
         }
+        let columns = own.columns.clone();
         put_index(&mut below, own, index.oid);
-        if index.primary && table.kind.has_rows() {
-            for column in &below.indexes[0].columns {
+        if index.is_primary() && table.kind.has_rows() {
+            for column in &columns {
                 if !table.columns[column.column].not_null {
                     self.check_not_null(table, column.column)?;
                 }
@@ -157,6 +158,8 @@ pub(in super::super) fn same_index(wanted: &Index, known: &Index) -> bool {
     };
     (wanted.primary, wanted.unique, wanted.nulls_equal)
         == (known.primary, known.unique, known.nulls_equal)
+        && wanted.checked.is_some() == known.checked.is_some()
+        && wanted.is_primary() == known.is_primary()
         && (wanted.constraint == 0) == (known.constraint == 0)
         && wanted.columns == known.columns
         && wanted.include == known.include
@@ -176,13 +179,14 @@ pub(super) fn put_index(table: &mut Table, index: Index, above: u32) {
     if let Some(of) = &mut table.partition_of {
         of.parts.push((index.oid, above));
     }
-    if index.primary {
+    if index.is_primary() {
         for column in &index.columns {
             table.columns[column.column].not_null = true;
         }
-        table.indexes.insert(0, index);
-    } else {
-        table.indexes.push(index);
+    }
+    match index.primary {
+        true => table.indexes.insert(0, index),
+        false => table.indexes.push(index),
     }
 }
 
@@ -191,10 +195,10 @@ pub(super) fn put_index(table: &mut Table, index: Index, above: u32) {
 /// # Errors
 /// 0A000.
 pub(in super::super) fn check_covers(table: &Table, index: &Index) -> Result<()> {
-    let Some(key) = table.partition_key.as_ref().filter(|_| index.unique) else {
+    let Some(key) = table.partition_key.as_ref().filter(|_| index.is_unique()) else {
         return Ok(());
     };
-    let noun = match (index.primary, index.constraint) {
+    let noun = match (index.is_primary(), index.constraint) {
         (true, _) => "PRIMARY KEY",
         _ => "UNIQUE",
     };

@@ -1,0 +1,242 @@
+//! Unique constraints that can be deferred: equal rows are looked for when the statement, or the
+//! transaction, ends ([`catalog::checked`]).
+//!
+//! ```text
+//! insert into t values (1)     lock 1 in the index;   is there another row?   no: nothing is left to do
+//! insert into t values (1)     there is one           queue: [Equal 1]
+//! update t set k = 2 …
+//! commit                       lock 1;                is there another row?   no: fine; yes: 23505
+//! ```
+//!
+//! # Why no two rows with equal values are committed
+//! Whoever has written values, and has not given them up again, has found them in one row alone at a
+//! time from which on it held their lock until it ended: either when it wrote them, or when it carried
+//! out the event that it had queued, without which it does not commit. Of two transactions the later
+//! one gets the lock when the first has ended, and what that has committed is what it looks at:
+//! always the newest versions, at every isolation level. Locks are of one term, as the commit is, so
+//! that another leader makes no difference. A rollback to a savepoint gives up a lock together with
+//! what was written, or the event carried out, since.
+//!
+//! A row that another transaction is about to delete or to give other values is waited for by its own
+//! lock. Who writes waits for nobody, so that equal rows may come and go in any order, as PostgreSQL
+//! has it.
+
+use std::sync::Arc;
+
+use base::engine::{LockWait, RowBatch, RowLock};
+use base::{Error, Key, KeyRange, Result, SqlState};
+
+use super::foreign::newest_row;
+use super::new_row::{about, duplicate_key};
+use super::{foreign, rows, trigger, Exec};
+use crate::state::constraints::Event;
+use catalog::trigger::Events;
+use catalog::{Index, Table};
+use planner::plan::Target;
+use types::Datum;
+
+/// Looks are repeated so often while rows with the values come and go.
+const LOOKS_MAX: usize = 100;
+
+/// What an event takes in memory besides its values.
+const EVENT_BYTES: usize = size_of::<(Event, bool)>();
+
+/// The values of a row in an index; none if one of them is NULL, so that no other row equals them.
+fn values_of(table: &Table, index: &Index, row: &[Datum]) -> Result<Option<Key>> {
+    let mut columns = index.columns.iter();
+    if !index.nulls_equal && columns.any(|column| row[column.column].is_null()) {
+        return Ok(None);
+    }
+    rows::index_key(table, index, row).map(Some)
+}
+
+/// A row was inserted, or is in the place of `old`: queues what its constraints have to look at, in
+/// the order in which PostgreSQL names the triggers that do it there, and its AFTER triggers.
+///
+/// # Errors
+/// As [`Exec::defer`]; 53200.
+pub(super) fn queue(
+    target: &Target,
+    event: Events,
+    old: Option<(&[u8], &[Datum])>,
+    (key, row): (&[u8], &[Datum]),
+    cx: &mut Exec<'_>,
+) -> Result<()> {
+    let constraints = |cx: &mut Exec<'_>| {
+        written(&target.table, true, old, (key, row), cx)?;
+        match (&target.rules, old) {
+            (None, _) => {}
+            (Some(rules), None) => foreign::inserted(rules, 0, key, row, cx)?,
+            (Some(rules), Some((old_key, old))) => {
+                foreign::updated(rules, 0, (old_key, key), (old, row), cx)?;
+            }
+        }
+        written(&target.table, false, old, (key, row), cx)
+    };
+    let Some(triggers) = &target.triggers else {
+        return constraints(cx);
+    };
+    let updated = match old {
+        None => &[][..],
+        Some(_) => &triggers.updated,
+    };
+    let rows = (old.map(|(_, old)| old), Some(row));
+    trigger::after(triggers, event, updated, rows, cx, constraints)
+}
+
+/// A row was written, `primary`: as far as it concerns the primary key, or else all other constraints.
+/// `old` is what it was before, with its key.
+///
+/// # Errors
+/// As [`Exec::defer`]; 53200.
+pub(super) fn written(
+    table: &Arc<Table>,
+    primary: bool,
+    old: Option<(&[u8], &[Datum])>,
+    (key, row): (&[u8], &[Datum]),
+    cx: &mut Exec<'_>,
+) -> Result<()> {
+    for (place, index) in table.indexes.iter().enumerate() {
+        if index.checked.is_none_or(|checked| checked.primary != primary) {
+            continue;
+        }
+        let Some(values) = values_of(table, index, row)? else {
+            continue;
+        };
+        if let Some((_, old)) = old.filter(|(old_key, _)| *old_key == key) {
+            if values_of(table, index, old)?.as_ref() == Some(&values) {
+                continue;
+            }
+        }
+        let txn = cx.host.txn();
+        if txn.lock_key(index.tree, &values, RowLock::Update, LockWait::Skip)?
+            && holders(table, index, &values, cx)?.len() < 2
+        {
+            continue;
+        }
+        trigger::hold(EVENT_BYTES + values.len(), cx)?;
+        let event = Event::Equal {
+            table: table.clone(),
+            index: place,
+            values,
+        };
+        match cx.host.shared().constraints.is_deferred_index(index) {
+            true => cx.defer(event)?,
+            false => cx.events.push_back(event),
+        }
+    }
+    Ok(())
+}
+
+/// The keys of rows that have these values now: two, where there are as many.
+fn holders(table: &Table, index: &Index, values: &[u8], cx: &mut Exec<'_>) -> Result<Vec<Key>> {
+    let mut batch = RowBatch::default();
+    let mut keys = Vec::new();
+    let mut rest = Some(KeyRange::prefix(values));
+    while let Some(range) = rest.filter(|_| keys.len() < 2) {
+        let txn = cx.host.txn();
+        rest = txn.scan_newest(index.tree, &range, 2, &mut batch)?;
+        for entry in batch.iter() {
+            keys.push(rows::row_key_of_entry(table, index, entry)?.to_vec());
+        }
+    }
+    keys.truncate(2);
+    Ok(keys)
+}
+
+/// Looks whether more than one row has these values, and sees to it that no other transaction adds any.
+///
+/// # Errors
+/// 23505.
+pub(super) fn check(
+    table: &Table,
+    index: usize,
+    values: &[u8],
+    cx: &mut Exec<'_>,
+) -> Result<()> {
+    let index = &table.indexes[index];
+    let wait = LockWait::Block;
+    let txn = cx.host.txn();
+    txn.lock_key(index.tree, values, RowLock::Update, wait)?;
+    let mut looked_at = Vec::new();
+    for _ in 0..LOOKS_MAX {
+        let found = holders(table, index, values, cx)?;
+        if found.len() < 2 {
+            return Ok(());
+        }
+        if found == looked_at {
+            let Some(row) = newest_row(table, &found[0], cx)? else {
+                continue;
+            };
+            return Err(duplicate_key(table, index, &row, cx));
+        }
+        // Whoever is about to take it away has it locked.
+        for key in &found {
+            let txn = cx.host.txn();
+            txn.lock_key(table.tree, key, RowLock::KeyShare, wait)?;
+        }
+        looked_at = found;
+    }
+    Err(Error::serialization(
+        "could not serialize access due to concurrent update",
+    ))
+}
+
+/// Refuses an index for ON CONFLICT that may have equal rows: one of those named, by their places, or
+/// any, where none are.
+///
+/// # Errors
+/// 55000.
+pub(super) fn refuse_as_arbiter(
+    table: &Table,
+    named: Option<&[usize]>,
+    cx: &Exec<'_>,
+) -> Result<()> {
+    let mut indexes = table.indexes.iter().enumerate();
+    let refused = indexes.find(|(place, index)| {
+        index.checked.is_some() && named.is_none_or(|named| named.contains(place))
+    });
+    let Some((_, index)) = refused else {
+        return Ok(());
+    };
+    let message = "ON CONFLICT does not support deferrable unique constraints/exclusion \
+                   constraints as arbiters";
+    let mut error = Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message);
+    error.fields_mut().constraint = Some(index.name.clone());
+    Err(about(error, table, cx))
+}
+
+/// The values that more than one row of a table has in an index; nobody else writes the table.
+///
+/// # Errors
+/// What reading raises.
+pub fn find_equal(table: &Table, index: &Index, cx: &mut Exec<'_>) -> Result<Option<Vec<Datum>>> {
+    let mut batch = RowBatch::default();
+    let mut rest = Some(KeyRange::all());
+    let (mut last, mut is_null) = (None, false);
+    while let Some(range) = rest {
+        let txn = cx.host.txn();
+        rest = txn.scan_newest(index.tree, &range, usize::MAX, &mut batch)?;
+        for entry in batch.iter() {
+            cx.tick()?;
+            let row_key = rows::row_key_of_entry(table, index, entry)?;
+            let values = &entry.0[..entry.0.len() - row_key.len()];
+            if last.as_deref() != Some(values) {
+                (last, is_null) = (Some(values.to_vec()), false);
+                continue;
+            }
+            if is_null {
+                continue;
+            }
+            let Some(row) = newest_row(table, row_key, cx)? else {
+                continue;
+            };
+            is_null = values_of(table, index, &row)?.is_none();
+            if !is_null {
+                let columns = index.columns.iter();
+                return Ok(Some(columns.map(|own| row[own.column].clone()).collect()));
+            }
+        }
+    }
+    Ok(None)
+}
