@@ -7,6 +7,7 @@ mod bulk;
 mod commands;
 mod corpus;
 mod damage;
+mod deferred;
 mod documents;
 mod doors;
 mod dump;

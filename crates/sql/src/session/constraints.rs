@@ -144,7 +144,8 @@ impl Session {
         let mut oids = Vec::new();
         for node in &set.constraints {
             if let Some(NodeEnum::RangeVar(range)) = &node.node {
-                oids.extend(self.deferrable_constraints(&range.schemaname, &range.relname)?);
+                let (schema, name) = (&range.schemaname, &range.relname);
+                oids.extend(self.deferrable_constraints(schema, name, set.deferred)?);
             }
         }
         for oid in &oids {
@@ -158,8 +159,14 @@ impl Session {
         Ok(tag("SET CONSTRAINTS"))
     }
 
-    /// The constraints of that name, in the first schema that has any.
-    fn deferrable_constraints(&mut self, schema: &str, name: &str) -> Result<Vec<u32>> {
+    /// The deferrable constraints of that name, in the first schema that has any of it. That others
+    /// are looked at at once need not be said.
+    fn deferrable_constraints(
+        &mut self,
+        schema: &str,
+        name: &str,
+        deferred: bool,
+    ) -> Result<Vec<u32>> {
         let catalog = self.current_catalog()?;
         let path = match schema {
             "" => self.search_path(&catalog),
@@ -175,36 +182,17 @@ impl Session {
         };
         for schema in path {
             let mut found = Vec::new();
+            let mut is_there = false;
             for table in catalog.tables.iter().filter(|table| table.schema == schema) {
-                let fixed = table.checks.iter().any(|check| check.name == name);
-                let mut indexes = table.indexes.iter();
-                let index = indexes.find(|index| index.constraint != 0 && index.name == name);
-                if let Some(index) = index {
-                    if index.checked.is_none() {
-                        return Err(not_deferrable(name));
-                    }
-                    found.push(index.constraint);
-                    found.extend(constraints_below(&catalog, table, index));
-                }
-                let keys = table.foreign_keys.iter().filter(|key| key.name == name);
-                for key in keys {
-                    if !key.deferrable {
-                        return Err(not_deferrable(name));
-                    }
-                    found.push(key.oid);
-                }
-                if fixed {
+                let known = constraints_of(&catalog, table, name);
+                is_there |= !known.is_empty();
+                if deferred && known.iter().any(|(_, deferrable)| !deferrable) {
                     return Err(not_deferrable(name));
                 }
-                let triggers = table.triggers.iter().filter(|known| known.name == name);
-                for trigger in triggers.filter_map(|known| known.constraint.as_ref()) {
-                    if !trigger.deferrable {
-                        return Err(not_deferrable(name));
-                    }
-                    found.push(trigger.oid);
-                }
+                let deferrable = known.into_iter().filter(|(_, deferrable)| *deferrable);
+                found.extend(deferrable.map(|(oid, _)| oid));
             }
-            if !found.is_empty() {
+            if is_there {
                 return Ok(found);
             }
         }
@@ -213,6 +201,26 @@ impl Session {
             format!("constraint \"{name}\" does not exist"),
         ))
     }
+}
+
+/// The constraints of that name that a table has, and whether they are deferrable.
+fn constraints_of(catalog: &Catalog, table: &Table, name: &str) -> Vec<(u32, bool)> {
+    let mut found = Vec::new();
+    let checks = table.checks.iter().filter(|check| check.name == name);
+    found.extend(checks.map(|check| (check.oid, false)));
+    let mut indexes = table.indexes.iter();
+    if let Some(index) = indexes.find(|index| index.constraint != 0 && index.name == name) {
+        let deferrable = index.checked.is_some();
+        found.push((index.constraint, deferrable));
+        let below = constraints_below(catalog, table, index).into_iter();
+        found.extend(below.map(|oid| (oid, deferrable)));
+    }
+    let keys = table.foreign_keys.iter().filter(|key| key.name == name);
+    found.extend(keys.map(|key| (key.oid, key.deferrable)));
+    let triggers = table.triggers.iter().filter(|known| known.name == name);
+    let triggers = triggers.filter_map(|known| known.constraint.as_ref());
+    found.extend(triggers.map(|trigger| (trigger.oid, trigger.deferrable)));
+    found
 }
 
 /// The constraints of the parts of an index, in partitions of its table.

@@ -14,7 +14,8 @@ use super::index::index_of;
 use catalog::local::is_local;
 use catalog::store::{self, duplicate_relation};
 use catalog::{
-    view, Catalog, Check, Checked, Column, ComputedKey, Identity, Index, KeySource, RelationKind, Table,
+    view, Catalog, Check, Checked, Column, ComputedKey, Identity, Index, KeySource, RelationKind,
+    Table,
 };
 use planner::bind::{self, BindContext, Binder, Variables};
 use syntax::parser::{self, NodeEnum};
@@ -447,13 +448,20 @@ impl Session {
             None => error,
         };
         if primary && table.primary_index().is_some() {
-            return Err(place_error(Error::new(
+            let error = Error::new(
                 SqlState::INVALID_TABLE_DEFINITION,
                 format!(
                     "multiple primary keys for table \"{}\" are not allowed",
                     table.name
                 ),
-            )));
+            );
+            let known = catalog.table_by_oid(table.oid);
+            return Err(
+                match known.is_some_and(|known| known.primary_index().is_some()) {
+                    true => error,
+                    false => place_error(error),
+                },
+            );
         }
         let mut columns = Vec::new();
         columns.extend(column);
