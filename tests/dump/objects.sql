@@ -111,6 +111,8 @@ alter table stock.held owner to dump_writer;
 
 create table nothing ();
 create table no_rows (a integer unique, b text);
+create table late_keys (k integer primary key deferrable initially deferred, v text unique deferrable, unique nulls not distinct (v, k) deferrable initially deferred);
+insert into late_keys values (2, 'b'), (1, 'a'), (3, null);
 create table parameters (a integer) with (fillfactor = 70);
 
 -- Indexes.

@@ -32,6 +32,7 @@ insert into places values (1, 2) on conflict (id) do nothing;
 insert into places values (20, 2) on conflict (k) do nothing;
 insert into places values (20, 2) on conflict do nothing;
 insert into places values (20, 2) on conflict on constraint places_k_key do update set k = 0;
+insert into places values (1, 2) on conflict do nothing;
 insert into places values (1, 77) on conflict (id) do update set k = 2;
 insert into places values (1, 77) on conflict (id) do update set k = excluded.k;
 create table rivals (k int references places (k));
@@ -58,6 +59,8 @@ begin; insert into seats values (1, 'x'); alter table seats add column w int; ro
 begin; insert into seats values (1, 'x'); truncate seats; rollback;
 begin; insert into seats values (1, 'x'); drop table seats; rollback;
 begin; insert into seats values (1, 'x'); create index on seats (v); rollback;
+begin; insert into seats values (1, 'x'); reindex table seats; insert into seats values (2, 'x'); reindex index seats_pkey; delete from seats where k = 1; insert into seats values (1, 'b'); commit;
+begin; insert into seats values (1, 'x'); reindex table seats; delete from seats where v = 'x'; commit;
 -- PL/pgSQL.
 do $$ begin begin insert into seats values (1, 'x'); set constraints all immediate; exception when unique_violation then raise notice 'caught %', sqlerrm; end; insert into seats values (9, 'y'); end $$;
 do $$ begin insert into seats values (1, 'z'); commit; raise notice 'not reached'; end $$;

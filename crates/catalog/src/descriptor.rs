@@ -12,8 +12,8 @@ use super::sequence::{self, Sequence};
 use super::trigger;
 use super::view::{self, View};
 use super::{
-    checked, computed, foreign, index_form, Check, Column, Identity, Index, IndexForm, IndexedColumn,
-    RelationKind, Table,
+    checked, computed, foreign, index_form, Check, Column, Identity, Index, IndexForm,
+    IndexedColumn, RelationKind, Table,
 };
 use types::TypeId;
 
@@ -343,7 +343,8 @@ mod tests {
     use super::super::trigger::{Condition, ConstraintTrigger, Enabled, Events, Timing};
     use super::super::Trigger;
     use super::super::{
-        Action, Checked, Computed, ComputedKey, ForeignKey, ForeignPart, KeySource, Policy, PolicyCommand,
+        Action, Checked, Computed, ComputedKey, ForeignKey, ForeignPart, KeySource, Policy,
+        PolicyCommand,
     };
     use super::*;
 

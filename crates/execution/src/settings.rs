@@ -14,6 +14,7 @@ use base::{Durability, Error, Result, SqlState};
 
 use ::planner::paths::Methods;
 use catalog::Role;
+use types::encoding::Encoding;
 use types::{DateStyle, IntervalStyle, Zone};
 
 mod about;
@@ -318,6 +319,8 @@ pub struct Parsed {
     pub extra_float_digits: i32,
     /// `bytea_output` is `escape`.
     pub bytea_escape: bool,
+    /// `client_encoding`.
+    pub encoding: Encoding,
     /// `search_path`, taken apart.
     pub search_path: Vec<String>,
     /// `row_security`.
@@ -500,6 +503,7 @@ impl Settings {
                 interval_style: IntervalStyle::Postgres,
                 extra_float_digits: 1,
                 bytea_escape: false,
+                encoding: Encoding::UTF8,
                 search_path: Vec::new(),
                 row_security: true,
                 statistics_target: 100,
@@ -837,6 +841,7 @@ impl Settings {
             },
             extra_float_digits: text("extra_float_digits").parse().unwrap_or(1),
             bytea_escape: text("bytea_output") == "escape",
+            encoding: Encoding::by_name(text("client_encoding")).unwrap_or_default(),
             search_path: split_path(text("search_path")),
             row_security: text("row_security") == "on",
             statistics_target: text("default_statistics_target").parse().unwrap_or(100),

@@ -32,6 +32,7 @@ mod bytes;
 mod comparison;
 mod date_bin;
 mod decimal;
+mod encodings;
 mod enums;
 pub mod extensions;
 pub mod fields;

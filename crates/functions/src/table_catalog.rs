@@ -5,7 +5,7 @@
 use super::table::functions;
 
 functions! {
-    1264 "pg_char_to_encoding" (NAME) INT4 "s" session Catalog::EncodingNumber;
+    1264 "pg_char_to_encoding" (NAME) INT4 "s" encodings::number_of;
     1716 "pg_get_expr" (PG_NODE_TREE OID) TEXT "s" session Catalog::Expression;
     2082 "pg_operator_is_visible" (OID) BOOL "s" session Catalog::IsOperatorVisible;
     2093 "pg_conversion_is_visible" (OID) BOOL "s" session Catalog::IsBuiltInVisible;
@@ -29,7 +29,7 @@ functions! {
     2265 "has_language_privilege" (OID OID TEXT) BOOL "s" session Privilege::Language;
     2266 "has_language_privilege" (TEXT TEXT) BOOL "s" session Privilege::Language;
     2267 "has_language_privilege" (OID TEXT) BOOL "s" session Privilege::Language;
-    2319 "pg_encoding_max_length" (INT4) INT4 "i" session Catalog::EncodingMaxLength;
+    2319 "pg_encoding_max_length" (INT4) INT4 "i" encodings::char_bytes_max;
     2322 "pg_tablespace_size" (OID) INT8 "v" session Size::Tablespace;
     2323 "pg_tablespace_size" (NAME) INT8 "v" session Size::Tablespace;
     2390 "has_tablespace_privilege" (NAME TEXT TEXT) BOOL "s" session Privilege::Tablespace;

@@ -116,6 +116,10 @@ functions! {
     1777 "to_number" (TEXT TEXT) NUMERIC "s" to_number::read;
     1810 "bit_length" (BYTEA) INT4 "i" strings::bit_length;
     1811 "bit_length" (TEXT) INT4 "i" strings::bit_length;
+    1713 "length" (BYTEA NAME) INT4 "s" encodings::length;
+    1714 "convert_from" (BYTEA NAME) TEXT "s" encodings::convert_from;
+    1717 "convert_to" (TEXT NAME) BYTEA "s" encodings::convert_to;
+    1813 "convert" (BYTEA NAME NAME) BYTEA "s" encodings::convert;
     1946 "encode" (BYTEA TEXT) TEXT "i" strings::encode;
     1947 "decode" (TEXT TEXT) BYTEA "i" strings::decode;
     1961 "timestamp" (TIMESTAMP INT4) TIMESTAMP "i" strings::fit_scale;

@@ -16,7 +16,7 @@ functions! {
     3432 "gen_random_uuid" () UUID "v" system::random_uuid;
     745 "current_user" () NAME "s" session Own::CurrentUser;
     746 "session_user" () NAME "s" session Own::SessionUser;
-    810 "pg_client_encoding" () NAME "s" session Own::Encoding;
+    810 "pg_client_encoding" () NAME "s" encodings::client_encoding;
     817 "current_query" () TEXT "vn" unsupported;
     861 "current_database" () NAME "s" session Own::CurrentDatabase;
     1039 "getdatabaseencoding" () NAME "s" session Own::Encoding;
@@ -30,7 +30,7 @@ functions! {
     1574 "nextval" (REGCLASS) INT8 "v" session Sequence::Next;
     1575 "currval" (REGCLASS) INT8 "v" session Sequence::Current;
     1576 "setval" (REGCLASS INT8) INT8 "v" session Sequence::Set;
-    1597 "pg_encoding_to_char" (INT4) NAME "s" session Catalog::EncodingName;
+    1597 "pg_encoding_to_char" (INT4) NAME "s" encodings::name_of;
     1599 "setseed" (FLOAT8) VOID "v" unsupported;
     1640 "pg_get_viewdef" (TEXT) TEXT "s" session Catalog::ViewDefinition;
     1641 "pg_get_viewdef" (OID) TEXT "s" session Catalog::ViewDefinition;

@@ -5,6 +5,7 @@
 //!
 //! Source: PostgreSQL 15 manual, sections 55.7 and 55.8.
 
+use ::sql::session::Encoding;
 use base::error::{Error, ErrorClass, Result, SqlState};
 use base::limits::MESSAGE_BYTES_MAX;
 
@@ -454,6 +455,22 @@ fn too_long() -> Error {
         SqlState::PROGRAM_LIMIT_EXCEEDED,
         "a value is too long for the protocol",
     )
+}
+
+/// Puts the message that begins at a mark, in which all but its length is text, into a client's
+/// encoding.
+///
+/// # Errors
+/// 22P05; what stands behind the mark is of no use then.
+pub fn convert_text(out: &mut Vec<u8>, mark: usize, encoding: Encoding) -> Result<()> {
+    const HEAD_BYTES: usize = 5;
+    if encoding.is_kept() {
+        return Ok(());
+    }
+    encoding.encode_from(mark + HEAD_BYTES, out)?;
+    let length = u32::try_from(out.len() - mark - 1).map_err(|_| too_long())?;
+    out[mark + 1..mark + HEAD_BYTES].copy_from_slice(&length.to_be_bytes());
+    Ok(())
 }
 
 /// Appends an ErrorResponse.

@@ -8,7 +8,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use ::sql::session::Format;
+use ::sql::session::{Encoding, Format};
 use base::coro;
 use base::env::Instant;
 use base::error::{Error, Result, SqlState};
@@ -38,6 +38,8 @@ pub struct Channel {
     pub deadline: Cell<Option<Instant>>,
     /// The session's way to the server's log.
     pub log: SessionLog,
+    /// How the client writes text.
+    pub encoding: Cell<Encoding>,
 }
 
 impl Default for Channel {
@@ -49,6 +51,7 @@ impl Default for Channel {
             room: Event::new(),
             deadline: Cell::new(None),
             log: SessionLog::default(),
+            encoding: Cell::default(),
         }
     }
 }

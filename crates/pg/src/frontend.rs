@@ -6,6 +6,9 @@
 //!
 //! Source: PostgreSQL 15 manual, section 55.7.
 
+use std::borrow::Cow;
+
+use ::sql::session::Encoding;
 use base::error::Result;
 
 use crate::frame::{put_count, put_cstr, put_message, violation, BodyReader};
@@ -46,6 +49,36 @@ pub enum Frontend<'a> {
     FunctionCall,
     /// A password or SASL message, which nobody asked for.
     Password,
+}
+
+/// The body of a message with its text in UTF-8; values of parameters stay as they are, as their
+/// types say what of them is text. A malformed one is left to [`Frontend::decode`].
+///
+/// # Errors
+/// 22021 and 22P05, as [`Encoding::decode`].
+pub fn in_utf8(kind: u8, body: &[u8], encoding: Encoding) -> Result<Cow<'_, [u8]>> {
+    if encoding.is_kept() || body.is_ascii() {
+        return Ok(Cow::Borrowed(body));
+    }
+    // What stands before the first text, and how many texts there are.
+    let (before, texts) = match kind {
+        b'Q' | b'E' => (0, 1),
+        b'P' | b'B' => (0, 2),
+        b'D' | b'C' => (1, 1),
+        _ => return Ok(Cow::Borrowed(body)),
+    };
+    let (mut text, mut rest) = (body[..before.min(body.len())].to_vec(), body);
+    rest = rest.get(before..).unwrap_or_default();
+    for _ in 0..texts {
+        let Some(length) = rest.iter().position(|byte| *byte == 0) else {
+            return Ok(Cow::Borrowed(body));
+        };
+        text.extend_from_slice(encoding.decode(&rest[..length])?.as_bytes());
+        text.push(0);
+        rest = &rest[length + 1..];
+    }
+    text.extend_from_slice(rest);
+    Ok(Cow::Owned(text))
 }
 
 /// A Parse message.

@@ -52,6 +52,18 @@ impl<'a> Replies<'a> {
         self.channel.output.borrow_mut().push(content, write);
     }
 
+    /// Appends a message that is nothing but text.
+    fn push_text(&mut self, content: Content, write: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
+        self.flush_tag(false);
+        let encoding = self.channel.encoding.get();
+        let mut output = self.channel.output.borrow_mut();
+        output.try_push(content, |out| {
+            let mark = out.len();
+            write(out);
+            backend::convert_text(out, mark, encoding)
+        })
+    }
+
     fn flush_tag(&mut self, in_block: bool) {
         let Some((tag, shown)) = self.tag.take() else {
             return;
@@ -108,10 +120,11 @@ impl sql::Sink for Replies<'_> {
     fn row_description(&mut self, columns: &[sql::Column]) -> Result<()> {
         self.flush_tag(false);
         self.shown = true;
-        self.push(Content::Shown, |out| {
-            put_description(out, Some(columns), &RowFormats::All(Format::Text));
-        });
-        Ok(())
+        let encoding = self.channel.encoding.get();
+        let mut output = self.channel.output.borrow_mut();
+        output.try_push(Content::Shown, |out| {
+            put_description(out, Some(columns), &RowFormats::All(Format::Text), encoding)
+        })
     }
 
     fn row(&mut self, row: &sql::RowView<'_>) -> Result<()> {
@@ -150,9 +163,9 @@ impl sql::Sink for Replies<'_> {
 
     fn notice(&mut self, notice: &sql::Notice) -> Result<()> {
         self.channel.wait_for_room()?;
-        self.push(Content::Shown, |out| {
+        self.push_text(Content::Shown, |out| {
             backend::put_notice(out, severity_of(notice), &notice.body);
-        });
+        })?;
         self.channel.output.borrow_mut().flush();
         Ok(())
     }
@@ -180,10 +193,13 @@ impl sql::Sink for Replies<'_> {
     }
 
     fn parameter_status(&mut self, name: &str, value: &str) -> Result<()> {
-        self.push(Content::Tag, |out| {
+        if name == "client_encoding" {
+            let encoding = sql::Encoding::by_name(value);
+            self.channel.encoding.set(encoding.unwrap_or_default());
+        }
+        self.push_text(Content::Tag, |out| {
             Backend::ParameterStatus(name.as_bytes(), value.as_bytes()).encode(out);
-        });
-        Ok(())
+        })
     }
 
     fn copy_in(&mut self, columns: usize, format: Format) -> Result<()> {
@@ -237,21 +253,33 @@ pub(crate) fn put_tag(out: &mut Vec<u8>, tag: &sql::CommandTag) {
     });
 }
 
-/// Appends RowDescription, or NoData.
+/// Appends RowDescription, or NoData, for a client of an encoding.
+///
+/// # Errors
+/// 22P05 for a name that it has not; nothing is appended then.
 pub(crate) fn put_description(
     out: &mut Vec<u8>,
     columns: Option<&[sql::Column]>,
     formats: &RowFormats,
-) {
+    encoding: sql::Encoding,
+) -> Result<()> {
     let Some(columns) = columns else {
         Backend::NoData.encode(out);
-        return;
+        return Ok(());
+    };
+    let names = columns.iter().map(|column| encoding.encode(&column.name));
+    let names = match encoding.is_kept() {
+        true => None,
+        false => Some(names.collect::<Result<Vec<_>>>()?),
     };
     let columns = columns.iter().enumerate();
     backend::put_columns(
         out,
         columns.map(|(index, column)| backend::Column {
-            name: column.name.as_bytes(),
+            name: match &names {
+                None => column.name.as_bytes(),
+                Some(names) => &names[index],
+            },
             table: column.table.0,
             attribute: column.number,
             type_oid: column.type_oid.0,
@@ -260,6 +288,7 @@ pub(crate) fn put_description(
             binary: formats.get(index) == Format::Binary,
         }),
     );
+    Ok(())
 }
 
 /// How severe a notice is in the protocol's words.

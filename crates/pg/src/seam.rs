@@ -108,6 +108,10 @@ pub trait Sql: 'static {
     }
     fn transaction_status(&self) -> sql::TransactionStatus;
     fn owed(&self) -> &[(Debt, Durability)];
+    /// How the client writes text.
+    fn client_encoding(&self) -> sql::Encoding {
+        sql::Encoding::UTF8
+    }
     fn reported_settings(&self) -> Vec<(&'static str, String)>;
     /// What the client is to be told of how its session has begun.
     fn take_warnings(&mut self) -> Vec<sql::Notice>;
@@ -256,6 +260,10 @@ impl Sql for sql::Session {
 
     fn owed(&self) -> &[(Debt, Durability)] {
         self.owed()
+    }
+
+    fn client_encoding(&self) -> sql::Encoding {
+        self.client_encoding()
     }
 
     fn reported_settings(&self) -> Vec<(&'static str, String)> {

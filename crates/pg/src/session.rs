@@ -33,6 +33,7 @@
 
 mod extended;
 
+use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,7 +55,7 @@ use crate::auth::{Access, Request};
 use crate::backend::{self, Backend, Severity, TransactionStatus};
 use crate::channel::{Channel, RowFormats};
 use crate::frame::{violation, Message};
-use crate::frontend::Frontend;
+use crate::frontend::{in_utf8, Frontend};
 use crate::handover::{answer_lost, look_into_flight, lost_with_leader, InFlight, Note, Resume};
 use crate::log::{duration_text, Entry};
 use crate::output::Content;
@@ -341,6 +342,8 @@ impl<S: Sql> Session<S> {
     /// Tells the client that it is in.
     pub fn greet(&mut self, key: CancelKey, minor: u16, unknown_options: &[String]) {
         let warnings = self.sql.take_warnings();
+        let encoding = self.sql.client_encoding();
+        self.channel.encoding.set(encoding);
         let mut output = self.channel.output.borrow_mut();
         for (debt, durability) in self.sql.owed() {
             output.owe(debt, *durability);
@@ -353,7 +356,7 @@ impl<S: Sql> Session<S> {
             Backend::AuthenticationOk.encode(out);
             let settings = self.sql.reported_settings();
             for (name, value) in &settings {
-                Backend::ParameterStatus(name.as_bytes(), value.as_bytes()).encode(out);
+                put_status(out, name, value, encoding);
             }
             for (name, value) in REPORTED_DEFAULTS {
                 if !settings.iter().any(|(known, _)| known == name) {
@@ -464,13 +467,32 @@ impl<S: Sql> Session<S> {
     }
 
     fn handle(&mut self, kind: u8, body: &[u8]) -> Result<Step> {
+        let encoding = self.sql.client_encoding();
+        self.channel.encoding.set(encoding);
+        if encoding.is_kept() || self.skipping {
+            return self.handle_text(kind, body, Ok(()));
+        }
+        // It lies in memory in both encodings for a while.
+        let mut held = Reservation::of("A message");
+        let text = held.grow(3 * body.len());
+        match text.and_then(|()| in_utf8(kind, body, encoding)) {
+            Ok(text) => self.handle_text(kind, &text, Ok(())),
+            Err(unreadable) => {
+                let unreadable = Err(self.failed(unreadable));
+                self.handle_text(kind, body, unreadable)
+            }
+        }
+    }
+
+    /// Handles a message whose text is in UTF-8, if it could be read.
+    fn handle_text(&mut self, kind: u8, body: &[u8], read: Result<()>) -> Result<Step> {
         let message = Frontend::decode(kind, body)?;
         if self.skipping && !matches!(message, Frontend::Sync | Frontend::Terminate) {
             return Ok(Step::Handled);
         }
         // The message lies in memory of its own, and what is in it is copied once more.
         let mut held = Reservation::of("A message");
-        let kept = held.grow(2 * body.len());
+        let kept = read.and_then(|()| held.grow(2 * body.len()));
         match message {
             Frontend::Query(text) => return self.query(text, kept),
             Frontend::Parse(parse) => {
@@ -480,12 +502,15 @@ impl<S: Sql> Session<S> {
                 return self.extended(|session| kept.and_then(|()| session.bind(&bind)));
             }
             Frontend::Describe(target) => {
-                return self.extended(|session| session.describe(target));
+                return self.extended(|session| kept.and_then(|()| session.describe(target)));
             }
             Frontend::Execute { portal, rows_max } => {
-                return self.extended(|session| session.execute(portal, rows_max));
+                return self
+                    .extended(|session| kept.and_then(|()| session.execute(portal, rows_max)));
             }
-            Frontend::Close(target) => return self.extended(|session| session.close(target)),
+            Frontend::Close(target) => {
+                return self.extended(|session| kept.and_then(|()| session.close(target)));
+            }
             Frontend::Flush => self.channel.output.borrow_mut().flush(),
             Frontend::Sync => return self.sync(),
             Frontend::Terminate => return Ok(Step::Terminate),
@@ -717,8 +742,15 @@ impl<S: Sql> Session<S> {
                 Content::Shown
             }
         };
+        let encoding = self.channel.encoding.get();
         output.push(content, |out| {
+            let mark = out.len();
             backend::put_error(out, Severity::Error, error);
+            // What the client cannot read it is at least told of.
+            if let Err(unreadable) = backend::convert_text(out, mark, encoding) {
+                out.truncate(mark);
+                backend::put_error(out, Severity::Error, &unreadable);
+            }
         });
         Ok(())
     }
@@ -741,21 +773,18 @@ impl<S: Sql> Session<S> {
 
 /// Text from a client.
 fn utf8(bytes: &[u8]) -> Result<&str> {
-    std::str::from_utf8(bytes).map_err(|error| {
-        let at = error.valid_up_to();
-        let length = error.error_len().unwrap_or(bytes.len() - at);
-        let shown: Vec<_> = bytes[at..at + length]
-            .iter()
-            .map(|byte| format!("0x{byte:02x}"))
-            .collect();
-        Error::new(
-            SqlState::CHARACTER_NOT_IN_REPERTOIRE,
-            format!(
-                "invalid byte sequence for encoding \"UTF8\": {}",
-                shown.join(" ")
-            ),
-        )
-    })
+    let wrong = |error: std::str::Utf8Error| {
+        let from = error.valid_up_to();
+        sql::Encoding::UTF8.invalid(&bytes[from..])
+    };
+    std::str::from_utf8(bytes).map_err(wrong)
+}
+
+/// Appends a ParameterStatus; a mere `?` for a value that the client's encoding has not.
+fn put_status(out: &mut Vec<u8>, name: &str, value: &str, encoding: sql::Encoding) {
+    let value = encoding.encode(value);
+    let value = value.unwrap_or(Cow::Borrowed(b"?"));
+    Backend::ParameterStatus(name.as_bytes(), &value).encode(out);
 }
 
 /// A session that panics while it looks after a panic cannot go on.

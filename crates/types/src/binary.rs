@@ -2,6 +2,7 @@
 //!
 //! Source: PostgreSQL 15 manual, section 55.7, and the send functions' answers to COPY BINARY.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use base::coro;
@@ -9,6 +10,7 @@ use base::error::{Error, Result, SqlState};
 use base::key::range_flags;
 
 use super::datetime::{calendar, date, timestamp, zone, DAY};
+use super::encoding::Encoding;
 use super::typmod::apply_typmod;
 use super::{
     bits, hstore, json, network, row_of, search, Array, Bound, Datum, Dimension, EvalContext,
@@ -33,15 +35,15 @@ pub fn send(context: &EvalContext, kind: TypeId, value: &Datum, out: &mut Vec<u8
             if kind == TypeId::JSONPATH {
                 out.push(json::WIRE_VERSION);
             }
-            out.extend_from_slice(text.as_bytes());
+            context.encoding.encode_onto(text, out)?;
         }
         Datum::Jsonb(value) => {
             let mut text = String::new();
             json::write(base::jsonb::Value(value), &mut text)?;
             out.push(json::WIRE_VERSION);
-            out.extend_from_slice(text.as_bytes());
+            context.encoding.encode_onto(&text, out)?;
         }
-        Datum::Hstore(value) => hstore::send(value, out)?,
+        Datum::Hstore(value) => hstore::send(context.encoding, value, out)?,
         Datum::TsVector(value) => search::vector::send(value, out)?,
         Datum::TimeTz(micros, zone) => {
             out.extend_from_slice(&micros.to_be_bytes());
@@ -53,7 +55,8 @@ pub fn send(context: &EvalContext, kind: TypeId, value: &Datum, out: &mut Vec<u8
             out.extend_from_slice(&v.months.to_be_bytes());
         }
         Datum::Unsigned8(place) if kind.is_enum() => {
-            out.extend_from_slice(context.enum_label(kind, *place)?.as_bytes());
+            let label = context.enum_label(kind, *place)?;
+            context.encoding.encode_onto(label, out)?;
         }
         Datum::Unsigned8(mac) if kind == TypeId::MACADDR => {
             out.extend_from_slice(&mac.to_be_bytes()[2..]);
@@ -341,16 +344,17 @@ fn receive_array(
 /// # Errors
 /// 22P03, 22021, 08P01.
 pub fn receive(context: &EvalContext, kind: TypeId, typmod: i32, bytes: &[u8]) -> Result<Datum> {
+    let text = |bytes| receive_text(context.encoding, bytes);
     let value = match kind {
         TypeId::NUMERIC => Datum::Numeric(receive_numeric(bytes)?),
-        TypeId::JSON => json::input_json(receive_text(bytes)?)?,
-        TypeId::JSONB => json::input_jsonb(receive_text(json::versioned("jsonb", bytes)?)?)?,
-        TypeId::JSONPATH => json::path::input(receive_text(json::versioned("jsonpath", bytes)?)?)?,
-        TypeId::HSTORE => hstore::receive(bytes, receive_text)?,
+        TypeId::JSON => json::input_json(&text(bytes)?)?,
+        TypeId::JSONB => json::input_jsonb(&text(json::versioned("jsonb", bytes)?)?)?,
+        TypeId::JSONPATH => json::path::input(&text(json::versioned("jsonpath", bytes)?)?)?,
+        TypeId::HSTORE => hstore::receive(bytes, text)?,
         TypeId::TSVECTOR => search::vector::receive(bytes)?,
         TypeId::TSQUERY => search::query::receive(bytes)?,
-        _ if kind.is_text_like() => Datum::text(receive_text(bytes)?),
-        _ if kind.is_enum() => Datum::Unsigned8(context.enum_place(kind, receive_text(bytes)?)?),
+        _ if kind.is_text_like() => Datum::text(&text(bytes)?),
+        _ if kind.is_enum() => Datum::Unsigned8(context.enum_place(kind, &text(bytes)?)?),
         _ if kind.is_of_domain() => {
             let (base, typmod) = context.base_type(kind)?;
             return receive(context, base, typmod, bytes);
@@ -436,32 +440,14 @@ fn check_moment(value: &Datum) -> Result<()> {
     }
 }
 
-/// Text of a message: UTF-8 without NUL.
-pub fn receive_text(bytes: &[u8]) -> Result<&str> {
-    let wrong = |at: usize| {
-        let shown: Vec<String> = bytes[at..]
-            .iter()
-            .take(4)
-            .map(|byte| format!("0x{byte:02x}"))
-            .collect();
-        Error::new(
-            SqlState::CHARACTER_NOT_IN_REPERTOIRE,
-            format!(
-                "invalid byte sequence for encoding \"UTF8\": {}",
-                shown.join(" ")
-            ),
-        )
-    };
-    let text = std::str::from_utf8(bytes).map_err(|error| wrong(error.valid_up_to()))?;
-    match text.bytes().position(|byte| byte == 0) {
-        Some(at) => Err(Error::new(
-            SqlState::CHARACTER_NOT_IN_REPERTOIRE,
-            format!(
-                "invalid byte sequence for encoding \"UTF8\": 0x{:02x}",
-                bytes[at]
-            ),
-        )),
-        None => Ok(text),
+/// Text of a message, without NUL, in the client's encoding.
+///
+/// # Errors
+/// 22021; 22P05 for a character that UTF-8 has not.
+pub fn receive_text(encoding: Encoding, bytes: &[u8]) -> Result<Cow<'_, str>> {
+    match bytes.contains(&0) {
+        true => Err(encoding.invalid(&[0])),
+        false => encoding.decode(bytes),
     }
 }
 

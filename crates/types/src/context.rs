@@ -6,6 +6,7 @@ use base::env::Env;
 use base::error::{Error, Result, SqlState};
 use base::sync::Mutex;
 
+use super::encoding::Encoding;
 use super::search::read::Outcome;
 use super::search::Query;
 use super::text::invalid_label;
@@ -127,6 +128,8 @@ pub struct EvalContext {
     pub interval_style: IntervalStyle,
     /// `extra_float_digits`.
     pub extra_float_digits: i32,
+    /// `client_encoding`.
+    pub encoding: Encoding,
     /// `bytea_output` is `escape` rather than `hex`.
     pub bytea_escape: bool,
     /// `pg_trgm`'s thresholds.
@@ -215,6 +218,7 @@ impl EvalContext {
             date_style: DateStyle::default(),
             interval_style: IntervalStyle::Postgres,
             extra_float_digits: 1,
+            encoding: Encoding::UTF8,
             bytea_escape: false,
             similarity: Similarity::default(),
             search_config: ENGLISH,

@@ -11,10 +11,13 @@
 //!
 //! Source: PostgreSQL 15 manual, section F.18.
 
+use std::borrow::Cow;
+
 use base::codec::Reader;
 use base::coro;
 use base::error::{Error, Result, SqlState};
 
+use super::encoding::Encoding;
 use super::growth::{Growing, GrowingBytes};
 use super::Datum;
 
@@ -40,7 +43,7 @@ pub fn pairs(bytes: &[u8]) -> Result<Vec<Pair<'_>>> {
     let mut reader = Reader::new(&rest[1..]);
     let count = reader.u32()? as usize;
     let mut start = 0;
-    let mut text = || -> Result<Option<&str>> {
+    let mut text = || -> Result<Option<Cow<'b, str>>> {
         let end = reader.u32()? as usize;
         let text = texts.get(start..end).ok_or_else(corrupted)?;
         start = end;
@@ -249,18 +252,22 @@ pub fn write(bytes: &[u8], out: &mut String) -> Result<()> {
 ///
 /// # Errors
 /// XX001; the pending interrupt.
-pub fn send(bytes: &[u8], out: &mut Vec<u8>) -> Result<()> {
+pub fn send(encoding: Encoding, bytes: &[u8], out: &mut Vec<u8>) -> Result<()> {
     let pairs = pairs(bytes)?;
     let length = |length: usize| (length as i32).to_be_bytes();
     out.extend_from_slice(&length(pairs.len()));
+    let mut text = Vec::new();
+    let mut put = |given: &str, out: &mut Vec<u8>| -> Result<()> {
+        text.clear();
+        encoding.encode_onto(given, &mut text)?;
+        out.extend_from_slice(&length(text.len()));
+        out.extend_from_slice(&text);
+        Ok(())
+    };
     for (key, value) in pairs {
-        out.extend_from_slice(&length(key.len()));
-        out.extend_from_slice(key.as_bytes());
+        put(key, out)?;
         match value {
-            Some(value) => {
-                out.extend_from_slice(&length(value.len()));
-                out.extend_from_slice(value.as_bytes());
-            }
+            Some(value) => put(value, out)?,
             None => out.extend_from_slice(&(-1_i32).to_be_bytes()),
         }
     }
@@ -274,7 +281,10 @@ const PAIRS_MAX: i32 = 26_843_545;
 ///
 /// # Errors
 /// 54000, 22004, 22021, 08P01.
-pub fn receive(bytes: &[u8], checked: fn(&[u8]) -> Result<&str>) -> Result<Datum> {
+pub fn receive<'b>(
+    bytes: &'b [u8],
+    checked: impl Fn(&'b [u8]) -> Result<Cow<'b, str>>,
+) -> Result<Datum> {
     use super::search::vector::{short, take};
     let mut rest = bytes;
     let count = i32::from_be_bytes(take(&mut rest)?);
@@ -295,7 +305,7 @@ pub fn receive(bytes: &[u8], checked: fn(&[u8]) -> Result<&str>) -> Result<Datum
         rest = tail;
         checked(text).map(Some)
     };
-    let mut read = Vec::new();
+    let mut read: Vec<(Cow<'b, str>, Option<Cow<'b, str>>)> = Vec::new();
     for _ in 0..count {
         let key = text()?.ok_or_else(|| {
             let message = "null value not allowed for hstore key";
@@ -307,7 +317,8 @@ pub fn receive(bytes: &[u8], checked: fn(&[u8]) -> Result<&str>) -> Result<Datum
         let message = "incorrect binary data format";
         return Err(Error::new(SqlState::INVALID_BINARY_REPRESENTATION, message));
     }
-    datum(read)
+    let pairs = read.iter().map(|(key, value)| (&**key, value.as_deref()));
+    datum(pairs.collect())
 }
 
 #[cfg(test)]
@@ -367,8 +378,9 @@ mod tests {
         for text in ["", "a=>1", "a=>NULL, bc=>\"x y\""] {
             let bytes = bytes_of(text);
             let mut sent = Vec::new();
-            send(&bytes, &mut sent).unwrap();
-            let read = receive(&sent, crate::binary::receive_text).unwrap();
+            send(Encoding::UTF8, &bytes, &mut sent).unwrap();
+            let checked = |bytes| crate::binary::receive_text(Encoding::UTF8, bytes);
+            let read = receive(&sent, checked).unwrap();
             assert_eq!(read, Datum::Hstore(bytes));
         }
     }

@@ -54,6 +54,7 @@ pub mod compare;
 pub mod context;
 pub mod datetime;
 pub mod datum;
+pub mod encoding;
 pub mod float;
 pub mod growth;
 pub mod hstore;

@@ -87,9 +87,6 @@ pub(super) fn call(
         Asked::DefaultPrivileges => default_privileges(catalog, args),
         Asked::SerialSequence => sequences::of_column(cx, args[0].as_str(), args[1].as_str()),
         Asked::SequenceLastValue => last_value(cx, oid),
-        Asked::EncodingName | Asked::EncodingNumber | Asked::EncodingMaxLength => {
-            Ok(encoding(which, &args[0]))
-        }
         Asked::FileNode => Ok(Datum::Oid(oid)),
         Asked::TablespaceLocation => Ok(Datum::text("")),
         // INSERT, UPDATE and DELETE, as bits.
@@ -139,23 +136,6 @@ pub(super) fn type_is_known(catalog: &Catalog, id: TypeId) -> bool {
 fn is_table(catalog: &Catalog, oid: u32) -> bool {
     let table = catalog.table_by_oid(oid);
     table.is_some_and(|table| table.kind == RelationKind::Table)
-}
-
-/// Of the encodings there are the two that clients may ask for.
-fn encoding(which: CatalogFunction, asked: &Datum) -> Datum {
-    const ALL: [(i32, &[&str], i32); 2] = [(6, &["UTF8", "UTF-8"], 4), (0, &["SQL_ASCII"], 1)];
-    if which == CatalogFunction::EncodingNumber {
-        let is_named = |name: &&str| name.eq_ignore_ascii_case(asked.as_str());
-        let found = ALL.iter().find(|known| known.1.iter().any(is_named));
-        return Datum::Int4(found.map_or(-1, |known| known.0));
-    }
-    let found = ALL
-        .iter()
-        .find(|known| asked.as_i64() == Some(i64::from(known.0)));
-    match which {
-        CatalogFunction::EncodingName => Datum::text(found.map_or("", |known| known.1[0])),
-        _ => found.map_or(Datum::Null, |known| Datum::Int4(known.2)),
-    }
 }
 
 fn index_definition(cx: &mut Exec<'_>, oid: u32, args: &[Datum]) -> Result<Datum> {

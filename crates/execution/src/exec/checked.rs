@@ -32,7 +32,7 @@ use super::{foreign, rows, trigger, Exec};
 use crate::state::constraints::Event;
 use catalog::trigger::Events;
 use catalog::{Index, Table};
-use planner::plan::Target;
+use planner::plan::{Conflict, Target};
 use types::Datum;
 
 /// Looks are repeated so often while rows with the values come and go.
@@ -97,7 +97,10 @@ pub(super) fn written(
     cx: &mut Exec<'_>,
 ) -> Result<()> {
     for (place, index) in table.indexes.iter().enumerate() {
-        if index.checked.is_none_or(|checked| checked.primary != primary) {
+        if index
+            .checked
+            .is_none_or(|checked| checked.primary != primary)
+        {
             continue;
         }
         let Some(values) = values_of(table, index, row)? else {
@@ -148,21 +151,21 @@ fn holders(table: &Table, index: &Index, values: &[u8], cx: &mut Exec<'_>) -> Re
 ///
 /// # Errors
 /// 23505.
-pub(super) fn check(
-    table: &Table,
-    index: usize,
-    values: &[u8],
-    cx: &mut Exec<'_>,
-) -> Result<()> {
+pub(super) fn check(table: &Table, index: usize, values: &[u8], cx: &mut Exec<'_>) -> Result<()> {
     let index = &table.indexes[index];
     let wait = LockWait::Block;
-    let txn = cx.host.txn();
-    txn.lock_key(index.tree, values, RowLock::Update, wait)?;
-    let mut looked_at = Vec::new();
+    let (mut looked_at, mut locked) = (Vec::new(), false);
     for _ in 0..LOOKS_MAX {
         let found = holders(table, index, values, cx)?;
         if found.len() < 2 {
-            return Ok(());
+            if locked {
+                return Ok(());
+            }
+            // Whoever has the lock may be about to add the values: after that they are looked for again.
+            let txn = cx.host.txn();
+            txn.lock_key(index.tree, values, RowLock::Update, wait)?;
+            (looked_at, locked) = (Vec::new(), true);
+            continue;
         }
         if found == looked_at {
             let Some(row) = newest_row(table, &found[0], cx)? else {
@@ -170,7 +173,7 @@ pub(super) fn check(
             };
             return Err(duplicate_key(table, index, &row, cx));
         }
-        // Whoever is about to take it away has it locked.
+        // Whoever is about to take one away has it locked.
         for key in &found {
             let txn = cx.host.txn();
             txn.lock_key(table.tree, key, RowLock::KeyShare, wait)?;
@@ -182,16 +185,22 @@ pub(super) fn check(
     ))
 }
 
-/// Refuses an index for ON CONFLICT that may have equal rows: one of those named, by their places, or
-/// any, where none are.
+/// Refuses an index for ON CONFLICT that may have equal rows: one of those named, or any, where none
+/// are. One whose values are taken is all that matters if it is older: indexes are asked one after the
+/// other.
 ///
 /// # Errors
 /// 55000.
 pub(super) fn refuse_as_arbiter(
     table: &Table,
-    named: Option<&[usize]>,
+    conflict: Option<&Conflict>,
+    taken: Option<usize>,
     cx: &Exec<'_>,
 ) -> Result<()> {
+    let Some(conflict) = conflict else {
+        return Ok(());
+    };
+    let named = conflict.indexes.as_ref();
     let mut indexes = table.indexes.iter().enumerate();
     let refused = indexes.find(|(place, index)| {
         index.checked.is_some() && named.is_none_or(|named| named.contains(place))
@@ -199,6 +208,9 @@ pub(super) fn refuse_as_arbiter(
     let Some((_, index)) = refused else {
         return Ok(());
     };
+    if taken.is_some_and(|taken| table.indexes[taken].oid < index.oid) {
+        return Ok(());
+    }
     let message = "ON CONFLICT does not support deferrable unique constraints/exclusion \
                    constraints as arbiters";
     let mut error = Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message);

@@ -199,9 +199,6 @@ impl<'p> InsertCursor<'p> {
             return partition::insert(target, &target.policy_checks, routes, row, cx);
         }
         let table = &target.table;
-        if let Some(conflict) = &self.insert.conflict {
-            checked::refuse_as_arbiter(table, conflict.indexes.as_deref(), cx)?;
-        }
         let key = new_key(table, &row, cx)?;
         let encoded = long::encode(table, &row, None, cx)?;
         // Row numbers are never given twice.
@@ -214,6 +211,7 @@ impl<'p> InsertCursor<'p> {
             let (place, taken) = match inserted {
                 Inserted::Done => match entries::insert(&target.entries, table, &key, &row, cx)? {
                     None => {
+                        checked::refuse_as_arbiter(table, self.insert.conflict.as_ref(), None, cx)?;
                         encoded.store(table, cx.host.txn())?;
                         checked::queue(target, Events::INSERT, None, (&key, &row), cx)?;
                         return Ok(Some(row));
@@ -225,6 +223,7 @@ impl<'p> InsertCursor<'p> {
                 },
                 Inserted::Duplicate(tree) => (index_of(table, tree)?, None),
             };
+            checked::refuse_as_arbiter(table, self.insert.conflict.as_ref(), Some(place), cx)?;
             let Some((conflict, place)) = self.arbiter(place, &row, cx)? else {
                 let index = &table.indexes[place];
                 return Err(match taken {
@@ -446,7 +445,13 @@ pub(super) fn replace_row(
     cx: &mut Exec<'_>,
 ) -> Result<Key> {
     let new_key = replace(&target.table, &target.entries, key, old, new, cx)?;
-    checked::queue(target, Events::UPDATE, Some((key, old)), (&new_key, new), cx)?;
+    checked::queue(
+        target,
+        Events::UPDATE,
+        Some((key, old)),
+        (&new_key, new),
+        cx,
+    )?;
     Ok(new_key)
 }
 

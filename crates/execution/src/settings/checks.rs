@@ -12,6 +12,7 @@ use super::about::{about, Context};
 use super::logging::{check_destinations, check_time_or_off};
 use super::values::{follower_reads_text, milliseconds, size};
 use super::{unknown, Definition, Kind};
+use types::encoding::Encoding;
 use types::{DateStyle, Zone};
 
 /// When a setting is to change.
@@ -146,13 +147,22 @@ pub(super) fn checked(definition: &Definition, value: &str, current: DateStyle) 
         // Who a session is comes from a check, not from a text.
         Kind::Fixed | Kind::Role | Kind::SessionUser => Err(unchangeable(name)),
         Kind::Text if name == "client_encoding" => {
-            let plain = value.to_ascii_uppercase().replace(['-', '_', '\''], "");
-            match plain.as_str() {
-                "UTF8" | "UNICODE" => Ok("UTF8".to_owned()),
-                "SQLASCII" => Ok("SQL_ASCII".to_owned()),
-                _ => Err(invalid(name, value)),
+            let encoding = Encoding::by_name(value).ok_or_else(|| invalid(name, value))?;
+            if !encoding.is_convertible() {
+                let shown = encoding.name();
+                let detail = format!("Conversion between {shown} and UTF8 is not supported.");
+                let message = invalid(name, value).message().to_owned();
+                let state = SqlState::FEATURE_NOT_SUPPORTED;
+                return Err(Error::new(state, message).with_detail(detail));
+            }
+            // As PostgreSQL, for drivers that look for the very name that they have given.
+            match value {
+                "UNICODE" => Ok(value.to_owned()),
+                _ => Ok(encoding.name().to_owned()),
             }
         }
+        // As PostgreSQL: it is shown where nothing is known of encodings.
+        Kind::Text if name == "application_name" => Ok(printable(value)),
         Kind::Text => check_text(name, value).map(|()| value.to_owned()),
         Kind::Bool => match parse_bool(value) {
             Some(true) => Ok("on".to_owned()),
@@ -272,6 +282,14 @@ const LOCALES: [&str; 4] = ["C", "POSIX", "C.UTF-8", "C.utf8"];
 ///
 /// # Errors
 /// 22023; 0A000.
+/// A text with `?` for every byte that is none of printable ASCII.
+fn printable(text: &str) -> String {
+    let is_shown = |byte: u8| (b' '..=b'~').contains(&byte);
+    let bytes = text.bytes();
+    let shown = bytes.map(|byte| if is_shown(byte) { char::from(byte) } else { '?' });
+    shown.collect()
+}
+
 fn check_text(name: &str, value: &str) -> Result<()> {
     let refused = |detail: String| Err(invalid(name, value).with_detail(detail));
     match name {

@@ -151,7 +151,7 @@ pub(super) fn range_text(definition: &Definition) -> (Option<&'static str>, Stri
             Kind::FollowerReads => "off, settled, or a time".to_owned(),
             Kind::Zone => "a time zone".to_owned(),
             Kind::DateStyle => "ISO, SQL, Postgres or German; DMY, MDY or YMD".to_owned(),
-            _ if definition.name == "client_encoding" => "UTF8, SQL_ASCII".to_owned(),
+            _ if definition.name == "client_encoding" => "a character set".to_owned(),
             _ if vartype(definition) == "bool" => "on, off".to_owned(),
             _ => "text".to_owned(),
         },

@@ -159,14 +159,12 @@ impl RowView<'_> {
             (Format::Text, Datum::Int8(value)) => put_shown(value, out),
             (Format::Text, Datum::Int2(value)) => put_shown(value, out),
             (Format::Text, Datum::Text(value)) if ty.is_text_like() => {
-                out.extend_from_slice(value.as_bytes());
-                Ok(())
+                self.context.encoding.encode_onto(value, out)
             }
             (Format::Text, _) => {
                 let mut text = String::new();
                 types::text::write(self.context, ty, value, &mut text)?;
-                out.extend_from_slice(text.as_bytes());
-                Ok(())
+                self.context.encoding.encode_onto(&text, out)
             }
         }
     }

@@ -116,7 +116,11 @@ impl Writer<'_> {
                 }
                 if self.random.percent(15) && is_comparable {
                     definition.push_str(" unique");
-                    table.unique.push(name.clone());
+                    // What is checked later serves no ON CONFLICT.
+                    match self.random.percent(25) {
+                        true => definition.push_str(" deferrable"),
+                        false => table.unique.push(name.clone()),
+                    }
                 }
                 if self.random.percent(10) && is_comparable {
                     let text = self.constant(of).sql();

@@ -194,11 +194,15 @@ impl<S: Sql> Session<S> {
                 let prepared = self.statement(name)?;
                 self.check_describable(S::columns(&prepared).is_some())?;
                 let types = S::param_types(&prepared).iter().map(|oid| oid.0);
+                let encoding = self.channel.encoding.get();
+                let formats = RowFormats::All(Format::Text);
                 let mut output = self.channel.output.borrow_mut();
-                output.push(Content::Free, |out| {
+                let put = output.try_push(Content::Free, |out| {
                     backend::put_parameter_description(out, types);
-                    put_description(out, S::columns(&prepared), &RowFormats::All(Format::Text));
+                    put_description(out, S::columns(&prepared), &formats, encoding)
                 });
+                drop(output);
+                put.map_err(|error| self.failed(error))?;
             }
             Target::Portal(name) => {
                 let portal = self.take_portal(name)?;
@@ -206,10 +210,13 @@ impl<S: Sql> Session<S> {
                 let formats = portal.formats.clone();
                 self.put_portal(name, portal);
                 self.check_describable(S::columns(&prepared).is_some())?;
+                let encoding = self.channel.encoding.get();
                 let mut output = self.channel.output.borrow_mut();
-                output.push(Content::Free, |out| {
-                    put_description(out, S::columns(&prepared), &formats);
+                let put = output.try_push(Content::Free, |out| {
+                    put_description(out, S::columns(&prepared), &formats, encoding)
                 });
+                drop(output);
+                put.map_err(|error| self.failed(error))?;
             }
         }
         Ok(())

@@ -11,6 +11,7 @@ mod deferred;
 mod documents;
 mod doors;
 mod dump;
+mod encodings;
 mod failover;
 mod first_hour;
 mod floods;

@@ -51,10 +51,10 @@ impl Session {
                 continue;
             }
             let event = event.clone();
-            if self.is_dropped(&event)? {
+            let Some(event) = self.current_event(event)? else {
                 self.note_done(place);
                 continue;
-            }
+            };
             let permit = Permit::of_definition(&catalog);
             let eval = self.eval.clone();
             let mut cx = Exec::new(&Relations, self, permit, &eval, &[]);
@@ -71,16 +71,37 @@ impl Session {
         constraints.done.push(place);
     }
 
-    /// Whether what waits is a trigger that is gone.
-    fn is_dropped(&mut self, event: &Event) -> Result<bool> {
-        let Event::Fire(fire) = event else {
-            return Ok(false);
-        };
-        let oid = fire.triggers.all[fire.place].trigger.oid;
-        let table = self.current_catalog()?;
-        let table = table.table_by_oid(fire.triggers.table.oid);
-        let mut triggers = table.into_iter().flat_map(|table| &table.triggers);
-        Ok(!triggers.any(|trigger| trigger.oid == oid))
+    /// What waits, as it is now: REINDEX may have made another tree of an index. None if it is about a
+    /// trigger or an index that is gone.
+    fn current_event(&mut self, event: Event) -> Result<Option<Event>> {
+        let catalog = self.current_catalog()?;
+        Ok(match event {
+            Event::Fire(fire) => {
+                let oid = fire.triggers.all[fire.place].trigger.oid;
+                let table = catalog.table_by_oid(fire.triggers.table.oid);
+                let mut triggers = table.into_iter().flat_map(|table| &table.triggers);
+                let is_there = triggers.any(|trigger| trigger.oid == oid);
+                is_there.then_some(Event::Fire(fire))
+            }
+            Event::Equal {
+                table,
+                index,
+                values,
+            } => {
+                let oid = table.indexes[index].oid;
+                let table = catalog.table_by_oid(table.oid).cloned();
+                table.and_then(|table| {
+                    let mut indexes = table.indexes.iter();
+                    let index = indexes.position(|index| index.oid == oid)?;
+                    Some(Event::Equal {
+                        table,
+                        index,
+                        values,
+                    })
+                })
+            }
+            other => Some(other),
+        })
     }
 
     /// Refuses to change a table while its triggers are at work.

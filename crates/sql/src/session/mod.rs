@@ -108,6 +108,7 @@ pub use execution::state::{
     RowView, SessionStart, Shared, Sink, TransactionStatus,
 };
 pub use statements::statement_kinds;
+pub use types::encoding::Encoding;
 
 /// A prepared statement with its parameters, perhaps half executed.
 #[derive(Debug)]
@@ -496,8 +497,8 @@ impl Session {
         match param.format {
             Format::Binary => types::receive(&self.eval, ty, types::NO_TYPMOD, bytes),
             Format::Text => {
-                let text = types::binary::receive_text(bytes)?;
-                types::input(&self.eval, ty, types::NO_TYPMOD, text)
+                let text = types::binary::receive_text(self.eval.encoding, bytes)?;
+                types::input(&self.eval, ty, types::NO_TYPMOD, &text)
             }
         }
     }
@@ -665,6 +666,11 @@ impl Session {
         self.shared.start.activity.end(state, now, transaction);
     }
 
+    /// `client_encoding`.
+    pub fn client_encoding(&self) -> Encoding {
+        self.shared.settings.parsed().encoding
+    }
+
     /// Takes over what has changed in the settings.
     fn refresh_eval(&mut self) {
         let generation = self.shared.settings.generation();
@@ -682,6 +688,7 @@ impl Session {
         eval.date_style = parsed.date_style;
         eval.interval_style = parsed.interval_style;
         eval.extra_float_digits = parsed.extra_float_digits;
+        eval.encoding = parsed.encoding;
         eval.bytea_escape = parsed.bytea_escape;
         let settings = &self.shared.settings;
         eval.similarity = Similarity::of(|name| settings.show(name).ok().map(|shown| shown.1));

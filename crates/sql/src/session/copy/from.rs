@@ -18,6 +18,7 @@ use execution::system::Relations;
 use planner::bind::copy::{CopyFrom, Source};
 use planner::plan::{Insert, Row};
 use syntax::parser::Statement;
+use types::encoding::Encoding;
 use types::Datum;
 
 /// Rows that are written at once, at most.
@@ -122,6 +123,39 @@ fn hand_on_notices(sink: &mut dyn Sink, cx: &mut Exec<'_>) -> Result<()> {
     cx.host.session().send_notices(sink)
 }
 
+/// What the client sends, as UTF-8.
+struct Reader {
+    encoding: Encoding,
+    /// What was sent and not converted: at most the beginning of a character, once more was asked for.
+    sent: Vec<u8>,
+}
+
+impl Reader {
+    fn of(encoding: Encoding) -> Reader {
+        Reader {
+            encoding,
+            sent: Vec::new(),
+        }
+    }
+
+    /// Appends more data; false where it has ended.
+    fn more(&mut self, data: &mut Vec<u8>, sink: &mut dyn Sink) -> Result<bool> {
+        if self.encoding.is_kept() {
+            return sink.copy_data(data);
+        }
+        if !sink.copy_data(&mut self.sent)? {
+            return match self.sent.is_empty() {
+                true => Ok(false),
+                false => Err(self.encoding.invalid(&self.sent)),
+            };
+        }
+        let (text, used) = self.encoding.decode_some(&self.sent)?;
+        data.extend_from_slice(text.as_bytes());
+        self.sent.drain(..used);
+        Ok(true)
+    }
+}
+
 /// Rows that were read and checked, and are to be written.
 struct Loader<'p> {
     insert: &'p Insert,
@@ -146,10 +180,11 @@ impl<'p> Loader<'p> {
     fn run(&mut self, rows: &mut Rows<'_>, sink: &mut dyn Sink, cx: &mut Exec<'_>) -> Result<()> {
         let mut values = Vec::new();
         let context = cx.context;
+        let mut reader = Reader::of(rows.encoding(context.encoding));
         let one_by_one = InsertCursor::fires_before_rows(self.insert);
         self.writer.begin(cx)?;
         hand_on_notices(sink, cx)?;
-        while rows.next(context, &mut values, &mut |data| sink.copy_data(data))? {
+        while rows.next(context, &mut values, &mut |data| reader.more(data, sink))? {
             cx.tick()?;
             let row = self.complete(&mut values, cx)?;
             if let Some(filter) = &self.how.filter {

@@ -103,7 +103,7 @@ impl Session {
         // Before the client is told that rows follow.
         self.permitted(&planned)?;
         self.tell(sink)?;
-        let mut out = CopyOut::new(sink, &options, &names);
+        let mut out = CopyOut::new(sink, &options, self.eval.encoding, &names);
         out.begin(&names)?;
         let rows = self.run_plan(&planned, &[], &mut Output::Copy(&mut out))?;
         out.end()?;

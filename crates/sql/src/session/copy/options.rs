@@ -6,6 +6,7 @@ use pg_query::protobuf::{DefElem, Node};
 
 use crate::session::utility::{node_of, option_text};
 use syntax::parser::{char_position, NodeEnum};
+use types::encoding::Encoding;
 
 /// How rows are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +60,8 @@ pub(super) struct Options {
     pub force_quote: Chosen,
     pub force_not_null: Chosen,
     pub force_null: Chosen,
+    /// That of the data; none: the client's.
+    pub encoding: Option<Encoding>,
 }
 
 /// The options as they were given.
@@ -71,6 +74,7 @@ struct Given<'a> {
     quote: Option<String>,
     escape: Option<String>,
     lists: [Option<Chosen>; 3],
+    encoding: Option<Encoding>,
     seen: Vec<&'a str>,
 }
 
@@ -151,7 +155,7 @@ impl<'a> Given<'a> {
             "force_quote" => self.lists[FORCE_QUOTE] = Some(chosen(option, true)?),
             "force_not_null" => self.lists[FORCE_NOT_NULL] = Some(chosen(option, false)?),
             "force_null" => self.lists[FORCE_NULL] = Some(chosen(option, false)?),
-            "encoding" => check_encoding(&text_of(option)?)?,
+            "encoding" => self.encoding = Some(encoding_of(&text_of(option)?, is_from)?),
             _ => {
                 let message = format!("option \"{name}\" not recognized");
                 return Err((syntax(message), true));
@@ -208,6 +212,7 @@ impl<'a> Given<'a> {
             force_quote,
             force_not_null,
             force_null,
+            encoding: self.encoding,
         })
     }
 
@@ -363,25 +368,19 @@ fn chosen(option: &DefElem, star: bool) -> Result<Chosen, Placed> {
     })
 }
 
-/// Names of encodings that PostgreSQL knows and this does not.
-const OTHER_ENCODINGS: [&str; 12] = [
-    "sqlascii", "latin", "iso8859", "win", "koi8", "euc", "sjis", "big5", "gbk", "gb18030", "uhc",
-    "johab",
-];
-
-fn check_encoding(name: &str) -> Result<(), Placed> {
-    let plain: String = name
-        .chars()
-        .filter(char::is_ascii_alphanumeric)
-        .map(|c| c.to_ascii_lowercase())
-        .collect();
-    if matches!(plain.as_str(), "utf8" | "unicode") {
-        return Ok(());
+fn encoding_of(name: &str, is_from: bool) -> Result<Encoding, Placed> {
+    let Some(found) = Encoding::by_name(name) else {
+        let message = "argument to option \"encoding\" must be a valid encoding name";
+        return Err((refused(message), true));
+    };
+    if found.is_convertible() {
+        return Ok(found);
     }
-    if OTHER_ENCODINGS.iter().any(|known| plain.starts_with(known)) {
-        let error = Error::unsupported(format!("COPY with encoding \"{name}\""));
-        return Err((error, true));
-    }
-    let message = "argument to option \"encoding\" must be a valid encoding name";
-    Err((refused(message), true))
+    let (from, to) = match is_from {
+        true => (found.name(), "UTF8"),
+        false => ("UTF8", found.name()),
+    };
+    let message =
+        format!("default conversion function for encoding \"{from}\" to \"{to}\" does not exist");
+    Err((Error::new(SqlState::UNDEFINED_FUNCTION, message), false))
 }

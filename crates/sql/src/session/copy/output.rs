@@ -6,11 +6,14 @@ use super::binary;
 use super::options::{Chosen, Header, Layout, Options};
 use crate::session::LogContext;
 use execution::state::{Column, CommandTag, Format, Notice, RowView, Sink};
+use types::encoding::Encoding;
 
 /// Writes rows for a client.
 pub(super) struct CopyOut<'a> {
     to: &'a mut dyn Sink,
     options: &'a Options,
+    /// That of the lines.
+    encoding: Encoding,
     /// By column, whether its values are always in quotes.
     quoted: Vec<bool>,
     line: Vec<u8>,
@@ -18,8 +21,13 @@ pub(super) struct CopyOut<'a> {
 }
 
 impl<'a> CopyOut<'a> {
-    /// Nothing written yet. `names` are those of the columns.
-    pub fn new(to: &'a mut dyn Sink, options: &'a Options, names: &[&str]) -> CopyOut<'a> {
+    /// Nothing written yet, for a client of that encoding. `names` are those of the columns.
+    pub fn new(
+        to: &'a mut dyn Sink,
+        options: &'a Options,
+        encoding: Encoding,
+        names: &[&str],
+    ) -> CopyOut<'a> {
         let quoted = |name: &&str| match &options.force_quote {
             Chosen::All => true,
             Chosen::Named(chosen) => chosen.iter().any(|known| known == name),
@@ -27,6 +35,7 @@ impl<'a> CopyOut<'a> {
         CopyOut {
             to,
             options,
+            encoding: options.encoding.unwrap_or(encoding),
             quoted: names.iter().map(quoted).collect(),
             line: Vec::new(),
             text: String::new(),
@@ -63,6 +72,10 @@ impl<'a> CopyOut<'a> {
 
     /// Sends what has been written.
     fn send(&mut self) -> Result<()> {
+        // What is binary in it was converted value by value.
+        if !self.options.is_binary() {
+            self.encoding.encode_from(0, &mut self.line)?;
+        }
         let sent = self.to.copy_row(&self.line);
         self.line.clear();
         sent

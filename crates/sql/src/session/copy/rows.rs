@@ -9,6 +9,7 @@ use super::binary::{self, More};
 use super::lines::{Fields, Lines};
 use super::options::{Header, Layout, Options};
 use catalog::Table;
+use types::encoding::Encoding;
 use types::{self, Datum, EvalContext};
 
 /// Bytes of data that the context of an error shows at most.
@@ -102,6 +103,15 @@ impl<'o> Rows<'o> {
                     ),
                 }
             }
+        }
+    }
+
+    /// The encoding of the data, for a client of that encoding. What is binary is converted value by
+    /// value.
+    pub fn encoding(&self, client: Encoding) -> Encoding {
+        match self.options.layout {
+            Layout::Binary => Encoding::UTF8,
+            _ => self.options.encoding.unwrap_or(client),
         }
     }
 

@@ -254,8 +254,7 @@ fn referenced_columns<'t>(parent: &'t Table, names: &[Node]) -> Result<(Vec<usiz
     }
     let is_on = |index: &Index| {
         let mut columns = index.columns.iter();
-        index.columns.len() == places.len()
-            && columns.all(|column| places.contains(&column.column))
+        index.columns.len() == places.len() && columns.all(|column| places.contains(&column.column))
     };
     let fits = |index: &&Index| index.unique && is_on(index);
     let is_on_null_too = |index: &Index| {

@@ -481,6 +481,7 @@ impl Session {
         if dropped.is_empty() {
             return Ok(());
         }
+        self.refuse_firing(old, "REINDEX INDEX")?;
         let database = self.current_catalog()?.database.oid;
         self.build_indexes(database, old, &new)?;
         let Some(open) = &mut self.open else {
