@@ -1,4 +1,4 @@
--- names: places rivals seats shelf ranks ranked spots parts_of moved_up copy_of fresh nulls_once swap_ranks keep_going plain_u
+-- names: places rivals seats shelf ranks ranked spots partsof movedup copyof fresh nullsonce swapranks keepgoing plainu
 -- Unique constraints and primary keys that can be deferred.
 create table places (id int primary key, k int unique deferrable);
 \d places
@@ -65,13 +65,13 @@ begin; insert into seats values (1, 'x'); reindex table seats; delete from seats
 do $$ begin begin insert into seats values (1, 'x'); set constraints all immediate; exception when unique_violation then raise notice 'caught %', sqlerrm; end; insert into seats values (9, 'y'); end $$;
 do $$ begin insert into seats values (1, 'z'); commit; raise notice 'not reached'; end $$;
 do $$ begin insert into seats values (5, 'z'); update seats set k = 9 where k = 5; delete from seats where v = 'y'; commit; insert into seats values (9, 'w'); exception when others then raise notice 'not here'; end $$;
-create procedure swap_ranks() language plpgsql as $$ begin update seats set k = 3 - k where k < 3; commit; update seats set k = 3 - k where k < 3; commit; end $$;
-call swap_ranks();
-drop procedure swap_ranks;
+create procedure swapranks() language plpgsql as $$ begin update seats set k = 3 - k where k < 3; commit; update seats set k = 3 - k where k < 3; commit; end $$;
+call swapranks();
+drop procedure swapranks;
 select * from seats order by k;
-create function keep_going(n int) returns int language plpgsql as $$ begin insert into places values (n, n); return n; exception when unique_violation then return -n; end $$;
-select keep_going(n) from generate_series(100, 103) n;
-drop function keep_going;
+create function keepgoing(n int) returns int language plpgsql as $$ begin insert into places values (n, n); return n; exception when unique_violation then return -n; end $$;
+select keepgoing(n) from generate_series(100, 103) n;
+drop function keepgoing;
 -- ALTER TABLE.
 create table shelf (a int, b int, c text);
 insert into shelf values (1, 1, 'x'), (2, 1, 'y'), (3, null, 'z'), (4, null, 'z');
@@ -115,15 +115,15 @@ create table fresh (a int unique initially deferred initially immediate);
 create table fresh (a int unique initially immediate, b int, unique (b) not deferrable initially deferred);
 create table fresh (a int unique not deferrable, b int unique initially deferred, unique (b, a) initially deferred, unique (a, b) deferrable);
 \d fresh
-create table copy_of (like fresh including all);
-\d copy_of
-drop table fresh, copy_of;
-create table nulls_once (a int, unique nulls not distinct (a) deferrable initially deferred);
-\d nulls_once
-insert into nulls_once values (null); insert into nulls_once values (null);
-begin; insert into nulls_once values (null); delete from nulls_once; insert into nulls_once values (null); commit;
-select count(*) from nulls_once;
-drop table nulls_once;
+create table copyof (like fresh including all);
+\d copyof
+drop table fresh, copyof;
+create table nullsonce (a int, unique nulls not distinct (a) deferrable initially deferred);
+\d nullsonce
+insert into nullsonce values (null); insert into nullsonce values (null);
+begin; insert into nullsonce values (null); delete from nullsonce; insert into nullsonce values (null); commit;
+select count(*) from nullsonce;
+drop table nullsonce;
 -- Partitions.
 create table ranks (g int, k int, v text, unique (g, k) deferrable, primary key (g, v) deferrable initially deferred) partition by list (g);
 create table ranked partition of ranks for values in (1);
@@ -148,27 +148,27 @@ alter table ranks add unique (g, v, k) deferrable;
 alter table ranks add unique (v) deferrable;
 drop table ranks;
 -- Foreign keys that cascade into it, triggers beside it, COPY.
-create table parts_of (id int primary key);
-create table moved_up (id int references parts_of on update cascade, k int, unique (id, k) deferrable initially deferred, unique (k) deferrable);
-insert into parts_of values (1), (2); insert into moved_up values (1, 1), (2, 2);
-begin; update moved_up set k = 3 - k; update parts_of set id = id + 10; commit;
-select * from moved_up order by 1;
-begin; insert into moved_up values (99, 1); rollback;
-begin; set constraints all deferred; insert into moved_up values (99, 1); rollback;
-copy moved_up from stdin;
+create table partsof (id int primary key);
+create table movedup (id int references partsof on update cascade, k int, unique (id, k) deferrable initially deferred, unique (k) deferrable);
+insert into partsof values (1), (2); insert into movedup values (1, 1), (2, 2);
+begin; update movedup set k = 3 - k; update partsof set id = id + 10; commit;
+select * from movedup order by 1;
+begin; insert into movedup values (99, 1); rollback;
+begin; set constraints all deferred; insert into movedup values (99, 1); rollback;
+copy movedup from stdin;
 11	7
 12	7
 \.
-copy moved_up from stdin;
+copy movedup from stdin;
 11	7
 12	8
 \.
-select * from moved_up order by 2;
-drop table moved_up, parts_of;
-create temp table plain_u (k int unique deferrable initially deferred);
-insert into plain_u values (1), (2); update plain_u set k = k + 1;
-do $$ begin insert into plain_u values (2); update plain_u set k = k + 10; set constraints all immediate; exception when unique_violation then raise notice '%', sqlerrm; end $$;
-begin; insert into plain_u values (2); delete from plain_u where k = 2; insert into plain_u values (2); commit;
-select * from plain_u order by 1;
-drop table plain_u;
+select * from movedup order by 2;
+drop table movedup, partsof;
+create temp table plainu (k int unique deferrable initially deferred);
+insert into plainu values (1), (2); update plainu set k = k + 1;
+do $$ begin insert into plainu values (2); update plainu set k = k + 10; set constraints all immediate; exception when unique_violation then raise notice '%', sqlerrm; end $$;
+begin; insert into plainu values (2); delete from plainu where k = 2; insert into plainu values (2); commit;
+select * from plainu order by 1;
+drop table plainu;
 drop table places, seats;

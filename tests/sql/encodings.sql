@@ -1,4 +1,4 @@
--- names: letters unread odd_bytes
+-- names: oddbytes
 -- Encodings: which characters they have, in both directions, names and errors.
 create function letters(e text, first int, last int) returns text language plpgsql as $$
 declare found text := ''; bytes text; letter text; begin
@@ -10,9 +10,9 @@ declare found text := ''; bytes text; letter text; begin
     exception when untranslatable_character or character_not_in_repertoire then null; end;
   end loop;
   return md5(found) || ' ' || length(found); end $$;
-create function unread(e text, letters text) returns text language plpgsql as $$
-declare found text := ''; begin
-  for letter in select * from regexp_split_to_table(letters, '') loop
+create function unread(e text, all_of text) returns text language plpgsql as $$
+declare found text := ''; letter text; begin
+  for letter in select * from regexp_split_to_table(all_of, '') loop
     begin found := found || ' ' || encode(convert_to(letter, e), 'hex'); exception when untranslatable_character then found := found || ' -'; end;
   end loop;
   return found; end $$;
@@ -69,15 +69,15 @@ select 1 as U&"\20AC";
 select 'fine';
 reset client_encoding;
 -- COPY.
-create temp table odd_bytes (a text);
-copy odd_bytes from stdin with (encoding 'nosuch');
+create temp table oddbytes (a text);
+copy oddbytes from stdin with (encoding 'nosuch');
 \.
-copy odd_bytes to stdout with (encoding 'mule_internal');
-insert into odd_bytes values ('plain'), ('€');
-copy odd_bytes to stdout with (encoding 'latin1');
-copy odd_bytes from stdin with (encoding 'latin9');
+copy oddbytes to stdout with (encoding 'mule_internal');
+insert into oddbytes values ('plain'), ('€');
+copy oddbytes to stdout with (encoding 'latin1');
+copy oddbytes from stdin with (encoding 'latin9');
 more
 \.
-select * from odd_bytes order by 1;
-drop table odd_bytes;
+select * from oddbytes order by 1;
+drop table oddbytes;
 drop function letters, unread;

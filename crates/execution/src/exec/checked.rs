@@ -19,7 +19,8 @@
 //!
 //! A row that another transaction is about to delete or to give other values is waited for by its own
 //! lock. Who writes waits for nobody, so that equal rows may come and go in any order, as PostgreSQL
-//! has it.
+//! has it. What `session_replication_role` turns off in PostgreSQL, where a trigger looks for equal rows,
+//! stays on here.
 
 use std::sync::Arc;
 
@@ -111,16 +112,20 @@ pub(super) fn written(
                 continue;
             }
         }
+        if !has_entry(index, &values, key, cx)? {
+            return Err(made_anew(index));
+        }
         let txn = cx.host.txn();
         if txn.lock_key(index.tree, &values, RowLock::Update, LockWait::Skip)?
             && holders(table, index, &values, cx)?.len() < 2
         {
             continue;
         }
-        trigger::hold(EVENT_BYTES + values.len(), cx)?;
+        trigger::hold(EVENT_BYTES + key.len() + values.len(), cx)?;
         let event = Event::Equal {
             table: table.clone(),
             index: place,
+            row: key.to_vec(),
             values,
         };
         match cx.host.shared().constraints.is_deferred_index(index) {
@@ -129,6 +134,23 @@ pub(super) fn written(
         }
     }
     Ok(())
+}
+
+/// Whether a row has these values now.
+fn has_entry(index: &Index, values: &[u8], row: &[u8], cx: &mut Exec<'_>) -> Result<bool> {
+    let mut batch = RowBatch::default();
+    let entry = KeyRange::point(&[values, row].concat());
+    let txn = cx.host.txn();
+    txn.scan_newest(index.tree, &entry, 1, &mut batch)?;
+    Ok(!batch.is_empty())
+}
+
+/// 55006 for a statement that writes a table whose index something that it has called has made anew: it
+/// would look for equal rows in the old one.
+fn made_anew(index: &Index) -> Error {
+    let name = &index.name;
+    let message = format!("index \"{name}\" was made anew by what a statement on its table has called");
+    Error::new(SqlState::OBJECT_IN_USE, message)
 }
 
 /// The keys of rows that have these values now: two, where there are as many.
@@ -147,13 +169,23 @@ fn holders(table: &Table, index: &Index, values: &[u8], cx: &mut Exec<'_>) -> Re
     Ok(keys)
 }
 
-/// Looks whether more than one row has these values, and sees to it that no other transaction adds any.
+/// Looks whether another row has the values of one that has been written, and sees to it that no other
+/// transaction adds any. If it is gone, or has other values now, there is nothing to look for: who wrote
+/// those has queued an event of its own.
 ///
 /// # Errors
 /// 23505.
-pub(super) fn check(table: &Table, index: usize, values: &[u8], cx: &mut Exec<'_>) -> Result<()> {
+pub(super) fn check(
+    table: &Table,
+    index: usize,
+    (row, values): (&[u8], &[u8]),
+    cx: &mut Exec<'_>,
+) -> Result<()> {
     let index = &table.indexes[index];
     let wait = LockWait::Block;
+    if !has_entry(index, values, row, cx)? {
+        return Ok(());
+    }
     let (mut looked_at, mut locked) = (Vec::new(), false);
     for _ in 0..LOOKS_MAX {
         let found = holders(table, index, values, cx)?;

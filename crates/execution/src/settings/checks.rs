@@ -286,7 +286,13 @@ const LOCALES: [&str; 4] = ["C", "POSIX", "C.UTF-8", "C.utf8"];
 fn printable(text: &str) -> String {
     let is_shown = |byte: u8| (b' '..=b'~').contains(&byte);
     let bytes = text.bytes();
-    let shown = bytes.map(|byte| if is_shown(byte) { char::from(byte) } else { '?' });
+    let shown = bytes.map(|byte| {
+        if is_shown(byte) {
+            char::from(byte)
+        } else {
+            '?'
+        }
+    });
     shown.collect()
 }
 

@@ -34,12 +34,14 @@ pub enum Event {
         /// The values, in the constraint's order.
         values: Vec<Datum>,
     },
-    /// Several rows may have these values in the index of a constraint that is checked later.
+    /// Other rows may have the values of a row in the index of a constraint that is checked later.
     Equal {
         /// The table.
         table: Arc<Table>,
         /// The place of the index.
         index: usize,
+        /// The key of the row.
+        row: Key,
         /// The values, as keys of the index begin.
         values: Key,
     },

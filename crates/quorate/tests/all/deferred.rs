@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use lab::host::Endpoint;
 
 use crate::kill::Patient;
+use crate::stage::Stage;
 use crate::writers::connect;
 
 /// Sessions that write at once.
@@ -215,4 +216,28 @@ fn large_transactions_find_their_duplicates() {
     assert_eq!(error.code().map(|state| state.code()), Some("23505"));
     let count = client.query(DUPLICATES, &[]).expect("an answer").len();
     assert_eq!(count, 0);
+}
+
+/// A statement goes on with the index that it was planned with, which is not the one that REINDEX has
+/// made: it is refused, and nothing is there twice.
+#[test]
+fn an_index_that_is_made_anew_meanwhile_is_noticed() {
+    let stage = Stage::one_node();
+    stage.table("anew", "k int unique deferrable initially deferred", "(1)");
+    let session = stage.session();
+    session.ok(
+        "create or replace function make_anew() returns int language plpgsql as \
+         $$ begin reindex table anew; return 2; end $$",
+    );
+    assert_eq!(session.refused("insert into anew values (make_anew())"), "55006");
+    let both = "insert into anew values (2), (make_anew()), (2)";
+    assert_eq!(session.refused(both), "55006");
+    assert_eq!(session.ok("select k from anew"), "1");
+    let late = "begin; insert into anew values (1); reindex table anew";
+    assert_eq!(session.refused(late), "23505");
+    session.ok("rollback; begin; insert into anew values (3)");
+    session.ok("delete from anew; insert into anew values (1), (1); delete from anew where k = 1");
+    session.ok("insert into anew values (7); reindex table anew; insert into anew values (7)");
+    assert_eq!(session.refused("commit"), "23505");
+    session.ok("drop table anew; drop function make_anew");
 }

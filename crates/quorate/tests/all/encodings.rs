@@ -21,8 +21,9 @@ fn shown((kind, body): &Message) -> String {
     let parts: Vec<_> = match kind {
         b'E' | b'N' => {
             let fields = body.split(|byte| *byte == 0);
-            let is_told =
-                |field: &&[u8]| !matches!(field.first(), None | Some(b'F' | b'L' | b'R' | b'V' | b'W'));
+            let is_told = |field: &&[u8]| {
+                !matches!(field.first(), None | Some(b'F' | b'L' | b'R' | b'V' | b'W'))
+            };
             fields.filter(is_told).collect()
         }
         _ => vec![&body[..]],

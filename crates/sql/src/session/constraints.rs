@@ -86,6 +86,7 @@ impl Session {
             Event::Equal {
                 table,
                 index,
+                row,
                 values,
             } => {
                 let oid = table.indexes[index].oid;
@@ -96,6 +97,7 @@ impl Session {
                     Some(Event::Equal {
                         table,
                         index,
+                        row,
                         values,
                     })
                 })

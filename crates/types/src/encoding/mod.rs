@@ -279,10 +279,9 @@ impl Encoding {
                 Next::Wrong => return Err(self.invalid(rest)),
                 Next::Whole(length) => {
                     let found = map.char_of(&rest[..length]);
-                    text.push(
-                        found
-                            .ok_or_else(|| untranslatable(&rest[..length], self, Encoding::UTF8))?,
-                    );
+                    let found = found
+                        .ok_or_else(|| untranslatable(&rest[..length], self, Encoding::UTF8))?;
+                    text.push(found)?;
                     at += length;
                 }
             }

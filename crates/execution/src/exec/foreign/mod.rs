@@ -374,8 +374,9 @@ fn run(event: &Event, cx: &mut Exec<'_>) -> Result<()> {
         Event::Equal {
             table,
             index,
+            row,
             values,
-        } => checked::check(table, *index, values, cx),
+        } => checked::check(table, *index, (row, values), cx),
         Event::Fire(fire) => trigger::run(fire, cx),
     }
 }
