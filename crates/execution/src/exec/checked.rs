@@ -149,7 +149,8 @@ fn has_entry(index: &Index, values: &[u8], row: &[u8], cx: &mut Exec<'_>) -> Res
 /// would look for equal rows in the old one.
 fn made_anew(index: &Index) -> Error {
     let name = &index.name;
-    let message = format!("index \"{name}\" was made anew by what a statement on its table has called");
+    let message =
+        format!("index \"{name}\" was made anew by what a statement on its table has called");
     Error::new(SqlState::OBJECT_IN_USE, message)
 }
 

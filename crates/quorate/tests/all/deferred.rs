@@ -229,7 +229,10 @@ fn an_index_that_is_made_anew_meanwhile_is_noticed() {
         "create or replace function make_anew() returns int language plpgsql as \
          $$ begin reindex table anew; return 2; end $$",
     );
-    assert_eq!(session.refused("insert into anew values (make_anew())"), "55006");
+    assert_eq!(
+        session.refused("insert into anew values (make_anew())"),
+        "55006"
+    );
     let both = "insert into anew values (2), (make_anew()), (2)";
     assert_eq!(session.refused(both), "55006");
     assert_eq!(session.ok("select k from anew"), "1");
