@@ -60,16 +60,9 @@ impl Table {
     }
 }
 
-const PRIMARY: u8 = 1;
-const INITIALLY_DEFERRED: u8 = 2;
-
-/// Appends the stored form.
+/// Appends the stored form: 1 for the primary key, 2 for what is deferred at first.
 pub fn encode(checked: &Checked, out: &mut Vec<u8>) {
-    let deferred = match checked.initially_deferred {
-        true => INITIALLY_DEFERRED,
-        false => 0,
-    };
-    out.push(u8::from(checked.primary) * PRIMARY | deferred);
+    out.push(u8::from(checked.primary) | u8::from(checked.initially_deferred) << 1);
 }
 
 /// Reads what [`encode`] made.
@@ -79,7 +72,7 @@ pub fn encode(checked: &Checked, out: &mut Vec<u8>) {
 pub fn decode(reader: &mut Reader<'_>) -> Result<Checked> {
     let flags = reader.u8()?;
     Ok(Checked {
-        primary: flags & PRIMARY != 0,
-        initially_deferred: flags & INITIALLY_DEFERRED != 0,
+        primary: flags & 1 != 0,
+        initially_deferred: flags & 2 != 0,
     })
 }

@@ -15,6 +15,7 @@ fn options(layout: Layout) -> Options {
         force_quote: Chosen::All,
         force_not_null: Chosen::All,
         force_null: Chosen::All,
+        encoding: None,
     }
 }
 
