@@ -634,6 +634,9 @@ struct Progress {
     look: bool,
 }
 
+/// Whoever wants so many rows of a page, and more, has it come nearer as a whole.
+const WARM_MIN: usize = 32;
+
 struct Scan<'a> {
     store: &'a Store,
     at: Lsn,
@@ -724,6 +727,9 @@ impl Scan<'_> {
             (Some(end), Some(high)) if high.as_slice() <= end => page.count(),
             (Some(end), _) => page.child_index_below(end),
         };
+        if self.limit >= WARM_MIN && behind - first >= WARM_MIN {
+            page.warm();
+        }
         for slot in first..behind {
             let is_full = self.is_full();
             let missing = match is_full {
