@@ -10,7 +10,7 @@ use std::rc::Rc;
 use base::Result;
 
 use super::conditions::{is_known, selectivity};
-use super::estimate::{EQUAL, FETCH, ONE_SIDE, ROW};
+use super::estimate::{fetch, EQUAL, ONE_SIDE, ROW};
 use super::implies::{fix_constants, implied};
 use super::{inverted, prefix, Planner};
 use crate::logical::{all_of, leaks, surely};
@@ -234,8 +234,9 @@ impl Planner<'_> {
             if !leading.iter().all(|one| is_known(one, &columns)) {
                 return None;
             }
-            let rows = deciding.table_rows(scan) * selectivity(&leading, &columns);
-            let each = if primary { ROW } else { ROW + FETCH };
+            let all = deciding.table_rows(scan);
+            let rows = all * selectivity(&leading, &columns);
+            let each = if primary { ROW } else { ROW + fetch(all) };
             let cost = rows.max(1.0) * each;
             if cheapest.as_ref().is_none_or(|known| cost < known.0) {
                 cheapest = Some((cost, place, used));
@@ -250,6 +251,17 @@ impl Planner<'_> {
             true => bounds(scan, conditions),
             false => Vec::new(),
         }
+    }
+
+    /// Whether the best way to the rows that meet these conditions is the primary key, by which they
+    /// are neighbours.
+    pub(super) fn is_by_key(&self, scan: &Scan, guards: &[Expr], conditions: &[Expr]) -> bool {
+        let all = leading(guards, conditions);
+        let mut settled = scan.clone();
+        settled.settle_computed(&all);
+        let bounds = self.bounds(&settled, &all);
+        let way = best_way(&settled, &bounds);
+        way.is_some_and(|(place, _)| settled.table.indexes[place].primary)
     }
 
     /// How well these conditions lead to the table's rows.

@@ -22,10 +22,14 @@ use types::TypeId;
 pub(super) const ROW: f64 = 0.01;
 /// Testing conditions on a row.
 pub(super) const TEST: f64 = 0.0025;
-/// Going to a place in a tree.
+/// Going to a place in a small tree.
 pub(crate) const DESCENT: f64 = 0.05;
-/// Finding the row of an index's entry.
-pub(super) const FETCH: f64 = 0.04;
+/// Finding the row of an index's entry in a small table.
+const FETCH: f64 = 0.04;
+/// A tree is small up to so many rows: the pages on the way are in the processor's caches. What each
+/// doubling beyond that adds to a descent, of which one more look then waits for memory.
+const SMALL_ROWS: f64 = 1_000.0;
+const DOUBLING: f64 = 0.02;
 /// Keeping a row and its hash.
 pub(crate) const BUILD: f64 = 0.015;
 /// Looking for a hash.
@@ -52,6 +56,20 @@ pub(super) const TRUTH: f64 = 0.5;
 pub(super) const SUBQUERY: f64 = 0.5;
 /// How many elements a list has that is not known.
 pub(super) const LIST_UNKNOWN: usize = 10;
+
+/// Going to a place in a tree of so many rows.
+pub(super) fn descent(rows: f64) -> f64 {
+    DESCENT + beyond_small(rows)
+}
+
+/// Finding the row of an index's entry in a table of so many.
+pub(super) fn fetch(rows: f64) -> f64 {
+    FETCH + beyond_small(rows)
+}
+
+fn beyond_small(rows: f64) -> f64 {
+    DOUBLING * (rows / SMALL_ROWS).max(1.0).log2()
+}
 
 /// What is known of the columns of a table that is scanned.
 pub(super) struct ScanColumns<'a> {
@@ -137,9 +155,11 @@ impl Planner<'_> {
                 .unwrap_or_else(|| reach.examined(all))
                 .max(rows),
         };
+        let is_apart = reach != Reach::All && !self.is_by_key(scan, guards, own);
+        let fetch = if is_apart { fetch(all) } else { 0.0 };
         Expected {
             rows,
-            cost: DESCENT + examined * (ROW + tests) + penalty,
+            cost: DESCENT + examined * (ROW + tests + fetch) + penalty,
         }
     }
 

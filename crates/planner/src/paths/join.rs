@@ -16,7 +16,7 @@ use std::rc::Rc;
 use base::Result;
 
 use super::access::Reach;
-use super::estimate::{self, sides, BUILD, DESCENT, FETCH, PAIR, PROBE};
+use super::estimate::{descent, fetch, sides, BUILD, PAIR, PROBE, ROW};
 use super::{Layout, Methods, Path, Planner};
 use crate::logical::{looks_outside, shifted, Source, SourceKind};
 use crate::plan::{compile, Expected, Expr, ExprKind, Join, JoinKind, Plan, Program, Scan};
@@ -87,12 +87,15 @@ impl Looked {
 pub(super) struct Found {
     /// How many rows it reads.
     pub(super) rows: f64,
+    /// What going there costs, and each of these rows.
+    descent: f64,
+    each: f64,
 }
 
 impl Found {
     /// The cost of one.
     pub(super) fn cost(&self) -> f64 {
-        DESCENT + self.rows * FETCH
+        self.descent + self.rows * self.each
     }
 }
 
@@ -134,7 +137,16 @@ impl Planner<'_> {
             Reach::Row => 1.0,
             _ => (self.table_rows(&looked.scan) * fraction).max(1.0),
         };
-        Some(Found { rows })
+        let all_rows = self.table_rows(&looked.scan);
+        let each = match self.is_by_key(&looked.scan, &looked.guards, &all) {
+            true => ROW,
+            false => fetch(all_rows),
+        };
+        Some(Found {
+            rows,
+            descent: descent(all_rows),
+            each,
+        })
     }
 
     fn lookup_plan(&self, looked: &Looked, left: &Layout, pairs: &[Expr]) -> Result<Plan> {
@@ -187,7 +199,7 @@ impl Planner<'_> {
                 (Some(Rc::new(plan)), lookups)
             }
         };
-        let cost = cost + rows * estimate::ROW;
+        let cost = cost + rows * ROW;
         let join = Join {
             expected: self.statistics.map(|_| Expected { rows, cost }),
             kind,

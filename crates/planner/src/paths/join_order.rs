@@ -35,6 +35,10 @@ const EXACT_MAX: usize = 10;
 /// A join list may have as many.
 const ELEMENTS_MAX: usize = 512;
 
+/// What turning a left join must save: it gives left rows without a pair last, and all others in the
+/// order of the right ones.
+const LEFT_TURNED_MIN: f64 = 10.0;
+
 /// What comparing two ways to join counts for, in the units of [`coro::work`].
 const STEP_WORK: usize = 200;
 
@@ -552,6 +556,9 @@ impl<'p> JoinList<'p> {
         let cost = planner.join_cost(there, one, found, hashed);
         let turned = match (element.kind, best.last) {
             (JoinKind::Inner, Last::Joined(..)) => planner.join_cost(one, there, None, hashed),
+            (JoinKind::Left, _) if hashed => {
+                planner.join_cost(one, there, None, true) + LEFT_TURNED_MIN
+            }
             _ => f64::INFINITY,
         };
         Ok(Best {
@@ -677,7 +684,10 @@ impl<'p> JoinList<'p> {
                 (there, path)
             };
             let pair = Pair {
-                kind: self.elements[*next].kind,
+                kind: match self.elements[*next].kind {
+                    JoinKind::Left if *turned => JoinKind::Right,
+                    kind => kind,
+                },
                 left,
                 right,
                 looked: looked.and_then(|looked| Some((looked, found?))),
