@@ -4,6 +4,7 @@
 //! types), and compiles each to a flat [`Program`] when its place is settled; the executor runs a tree of [`Plan`] nodes. A row is a vector of values; expressions name
 //! columns by their place in it.
 
+mod adjacent;
 mod domain;
 mod entries;
 pub mod foreign;

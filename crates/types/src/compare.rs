@@ -213,7 +213,13 @@ fn hash_float(value: f64, state: &mut impl Hasher) {
 
 /// A hash of a row that agrees with the equality of its columns.
 pub fn hash_row(types: &[TypeId], row: &[Datum]) -> u64 {
-    types.iter().zip(row).fold(0, |all: u64, (ty, value)| {
+    hash_values(types, row.iter())
+}
+
+/// As [`hash_row`], of values that stand apart.
+#[inline]
+pub fn hash_values<'d>(types: &[TypeId], values: impl Iterator<Item = &'d Datum>) -> u64 {
+    types.iter().zip(values).fold(0, |all: u64, (ty, value)| {
         all.rotate_left(5).wrapping_mul(0x517c_c1b7_2722_0a95) ^ hash(*ty, value)
     })
 }

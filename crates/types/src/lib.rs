@@ -75,7 +75,7 @@ pub use column::{
     compare_column, compare_columns, decode_column, decode_column_into, encode_column, fixed_len,
     key_kind,
 };
-pub use compare::{compare, equal, hash, hash_row};
+pub use compare::{compare, equal, hash, hash_row, hash_values};
 pub(crate) use context::row_of;
 pub use context::{Clock, DateOrder, EvalContext, IntervalStyle, NameLookup, RowField};
 pub use context::{Remarks, ENGLISH};

@@ -12,13 +12,14 @@ use self_cell::self_cell;
 
 use super::beside::BesideCursor;
 use super::distinct::{DistinctCursor, SetCursor};
-use super::group::GroupCursor;
+use super::group::open_groups;
 use super::join::JoinCursor;
-use super::measure::{MeasuredCursor, Measuring};
+use super::join_filter::JoinFilter;
+use super::measure::{MeasuredCursor, Measuring, Removed};
 use super::merge::MergeCursor;
 use super::shared::{AnewCursor, SharedCursor, WithCursor, WorkingCursor};
 use super::sort::SortCursor;
-use super::staged::Stages;
+use super::staged::{Stages, Taken};
 use super::trigger::TransitionCursor;
 use super::window::WindowCursor;
 use super::write::{DeleteCursor, InsertCursor, LockCursor, UpdateCursor};
@@ -51,9 +52,19 @@ pub trait Cursor {
         Ok(next.map(|next| *row = next).is_some())
     }
 
-    /// How many rows it has left out until now, because they met no condition of its own.
-    fn removed(&self) -> u64 {
-        0
+    /// Begins again, for other rows of enclosing queries; false where it cannot.
+    fn rewind(&mut self) -> bool {
+        false
+    }
+
+    /// Lets it leave out rows that a filter does not pass: nobody wants them. It need not.
+    fn restrict(&mut self, filter: &JoinFilter) {
+        let _ = filter;
+    }
+
+    /// How many rows it has left out until now.
+    fn removed(&self) -> Removed {
+        Removed::default()
     }
 }
 
@@ -174,7 +185,7 @@ fn open_node<'p>(plan: &'p Plan, measures: Measuring<'_>) -> Box<dyn Cursor + 'p
         Plan::Filter(input, condition) => Box::new(FilterCursor {
             input: open(input, measures),
             condition,
-            removed: 0,
+            removed: Removed::default(),
         }),
         Plan::Once(input, condition) => Box::new(OnceCursor {
             input: open(input, measures),
@@ -194,7 +205,7 @@ fn open_node<'p>(plan: &'p Plan, measures: Measuring<'_>) -> Box<dyn Cursor + 'p
             sets: Vec::new(),
         }),
         Plan::Join(join) => Box::new(JoinCursor::new(join, measures)),
-        Plan::Aggregate { .. } => Box::new(GroupCursor::new(plan)),
+        Plan::Aggregate { .. } => open_groups(plan, measures),
         Plan::Window(window) => Box::new(WindowCursor::new(window, measures)),
         Plan::Sort(input, keys) => Box::new(SortCursor::new(input, keys)),
         Plan::Distinct(input, columns) => {
@@ -306,6 +317,10 @@ impl Cursor for OnceCursor<'_> {
     fn next_into(&mut self, cx: &mut Exec<'_>, row: &mut Row) -> Result<bool> {
         Ok(self.holds(cx)? && self.input.next_into(cx, row)?)
     }
+
+    fn restrict(&mut self, filter: &JoinFilter) {
+        self.input.restrict(filter);
+    }
 }
 
 /// Rows that are computed all at once when the first is asked for.
@@ -346,12 +361,17 @@ struct ScanCursor<'p> {
     ask: usize,
     /// How whatever it gives is then locked.
     locks: Option<RowLock>,
-    removed: u64,
+    removed: Removed,
     /// The keys of the rows that an inverted index has found.
     keys: Option<(std::collections::btree_set::IntoIter<Key>, Reservation)>,
     /// How rows are tested once there are many.
     stages: Option<Stages<'p>>,
+    /// What joins above know, until there are stages.
+    filters: Vec<JoinFilter>,
 }
+
+/// How many rows a scan asks for first.
+const ASKED_FIRST: usize = 16;
 
 /// A scan that asks for so many rows at once has been through enough to test rows in stages.
 const STAGED_FROM: usize = 64;
@@ -365,11 +385,12 @@ impl<'p> ScanCursor<'p> {
             batch: RowBatch::default(),
             at: 0,
             row: Vec::new(),
-            ask: 16,
+            ask: ASKED_FIRST,
             locks: None,
-            removed: 0,
+            removed: Removed::default(),
             keys: None,
             stages: None,
+            filters: Vec::new(),
         }
     }
 
@@ -437,6 +458,9 @@ impl<'p> ScanCursor<'p> {
         if self.ask >= STAGED_FROM && self.stages.is_none() {
             let (scan, needed) = (self.scan, self.scan.needed.borrow());
             self.stages = Stages::of(&scan.table, scan.filter.as_ref(), &needed);
+            if let Some(stages) = &mut self.stages {
+                self.filters.drain(..).for_each(|one| stages.restrict(one));
+            }
         }
         Ok(true)
     }
@@ -454,7 +478,7 @@ impl<'p> ScanCursor<'p> {
             }
             bytes = &self.row;
         }
-        let is_taken = match &mut self.stages {
+        let taken = match &mut self.stages {
             Some(stages) => stages.take(bytes, row, cx)?,
             None => {
                 let needed = &*scan.needed.borrow();
@@ -465,12 +489,19 @@ impl<'p> ScanCursor<'p> {
                     row.clear();
                     rows::decode_into(&scan.table, needed, bytes, row)?;
                 }
-                true
+                Taken::Whole
             }
         };
-        if !is_taken {
-            self.removed += 1;
-            return Ok(false);
+        match taken {
+            Taken::Whole => {}
+            Taken::NoneByCondition => {
+                self.removed.by_condition += 1;
+                return Ok(false);
+            }
+            Taken::NoneByJoin => {
+                self.removed.by_join += 1;
+                return Ok(false);
+            }
         }
         if scan.with_key {
             row.push(Datum::bytea(key));
@@ -481,7 +512,7 @@ impl<'p> ScanCursor<'p> {
         let filter = scan.filter.as_ref().filter(|_| self.stages.is_none());
         if let Some(filter) = filter {
             if !filter.test(cx, row)? {
-                self.removed += 1;
+                self.removed.by_condition += 1;
                 return Ok(false);
             }
         }
@@ -513,7 +544,21 @@ impl Cursor for ScanCursor<'_> {
         }
     }
 
-    fn removed(&self) -> u64 {
+    fn rewind(&mut self) -> bool {
+        (self.started, self.at, self.ask) = (false, 0, ASKED_FIRST);
+        (self.rest, self.keys) = (None, None);
+        self.batch.clear();
+        true
+    }
+
+    fn restrict(&mut self, filter: &JoinFilter) {
+        match &mut self.stages {
+            Some(stages) => stages.restrict(filter.clone()),
+            None => self.filters.push(filter.clone()),
+        }
+    }
+
+    fn removed(&self) -> Removed {
         self.removed
     }
 }
@@ -671,7 +716,7 @@ impl Cursor for FunctionCursor<'_> {
 struct FilterCursor<'p> {
     input: Box<dyn Cursor + 'p>,
     condition: &'p Program,
-    removed: u64,
+    removed: Removed,
 }
 
 impl Cursor for FilterCursor<'_> {
@@ -685,12 +730,18 @@ impl Cursor for FilterCursor<'_> {
             if self.condition.test(cx, row)? {
                 return Ok(true);
             }
-            self.removed += 1;
+            self.removed.by_condition += 1;
         }
         Ok(false)
     }
 
-    fn removed(&self) -> u64 {
+    fn restrict(&mut self, filter: &JoinFilter) {
+        if self.condition.is_settled() {
+            self.input.restrict(filter);
+        }
+    }
+
+    fn removed(&self) -> Removed {
         self.removed
     }
 }
@@ -727,6 +778,15 @@ impl Cursor for ProjectCursor<'_> {
             out.push(value);
         }
         Ok(true)
+    }
+
+    fn restrict(&mut self, filter: &JoinFilter) {
+        // Whoever counts the rows that it is computed for would miss some.
+        let is_settled = self.columns.iter().all(Program::is_settled);
+        let of_input = filter.moved(|place| self.columns.get(place)?.as_column());
+        if let Some(filter) = of_input.filter(|_| is_settled) {
+            self.input.restrict(&filter);
+        }
     }
 }
 
@@ -907,5 +967,11 @@ impl Cursor for AppendCursor<'_> {
             self.inputs.pop();
         }
         Ok(None)
+    }
+
+    fn restrict(&mut self, filter: &JoinFilter) {
+        for input in &mut self.inputs {
+            input.restrict(filter);
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! GROUP BY and aggregates, and the hash table for whatever else asks for equal rows.
+//! GROUP BY and aggregates by hash, and the hash table for whatever else asks for equal rows.
 //!
 //! Once the groups of a query have as much memory as they may have (`work_mem`, `hash_mem_multiplier`
 //! times), no group is added to them: rows of groups that are not known are divided into [`Parts`],
@@ -13,8 +13,10 @@ use base::memory::Reservation;
 use base::Result;
 
 use super::cursor::{open, Cursor};
+use super::measure::Measuring;
 use super::parts::{Part, Parts};
 use super::sort::sort_rows;
+use super::sorted_groups::SortedGroupCursor;
 use super::Exec;
 use crate::exec::program::Evaluate;
 use crate::kept::{row_bytes, HashedPlaces, RowStore, HASHED_BYTES};
@@ -22,8 +24,8 @@ use crate::spool::SpoolReader;
 use functions::Accumulator;
 use planner::plan::Program;
 use planner::plan::{AggregatePlan, GroupingSet, Plan, Row};
-use types::hash_row;
 use types::{self, Datum, TypeId};
+use types::{hash_row, hash_values};
 
 /// Distinct rows, numbered in the order they were first seen. NULLs are equal here.
 #[derive(Debug)]
@@ -87,9 +89,22 @@ impl Groups {
     /// The number of a row of that hash, if it is there.
     #[inline]
     pub fn find(&self, hash: u64, row: &[Datum]) -> Option<usize> {
+        self.find_values(hash, row.iter())
+    }
+
+    /// As [`Groups::find`], of values that stand apart.
+    #[inline]
+    fn find_values<'d>(
+        &self,
+        hash: u64,
+        values: impl Iterator<Item = &'d Datum> + Clone,
+    ) -> Option<usize> {
         let mut known = self.places.first(hash);
         while let Some(group) = known {
-            let mut columns = self.types.iter().zip(self.keys[group].iter().zip(row));
+            let mut columns = self
+                .types
+                .iter()
+                .zip(self.keys[group].iter().zip(values.clone()));
             if columns.all(|(ty, (a, b))| types::equal(*ty, a, b)) {
                 return Some(group);
             }
@@ -118,7 +133,7 @@ impl Groups {
 }
 
 /// One aggregate within one group.
-struct State {
+pub(super) struct State {
     accumulator: Accumulator,
     /// With DISTINCT or ORDER BY, the arguments wait here until the end.
     waiting: Option<Box<Waiting>>,
@@ -134,7 +149,8 @@ struct Waiting {
 }
 
 impl State {
-    fn new(plan: &AggregatePlan) -> State {
+    /// Before the first row.
+    pub(super) fn new(plan: &AggregatePlan) -> State {
         let mut accumulator = plan.aggregate.start(&plan.types);
         if plan.aggregate.ordered_set().is_some() {
             let order = plan.order.iter();
@@ -153,7 +169,16 @@ impl State {
         }
     }
 
-    fn step(&mut self, plan: &AggregatePlan, cx: &mut Exec<'_>, row: &[Datum]) -> Result<()> {
+    /// Takes in a row.
+    ///
+    /// # Errors
+    /// What the arguments and the aggregate raise.
+    pub(super) fn step(
+        &mut self,
+        plan: &AggregatePlan,
+        cx: &mut Exec<'_>,
+        row: &[Datum],
+    ) -> Result<()> {
         if let Some(filter) = &plan.filter {
             if !filter.test(cx, row)? {
                 return Ok(());
@@ -199,14 +224,18 @@ impl State {
 
     /// By how much the accumulator has grown since it was asked last.
     #[inline]
-    fn growth(&mut self) -> usize {
+    pub(super) fn growth(&mut self) -> usize {
         let bytes = self.accumulator.bytes();
         let more = bytes.saturating_sub(self.counted);
         self.counted += more;
         more
     }
 
-    fn finish(mut self, plan: &AggregatePlan, cx: &mut Exec<'_>) -> Result<Datum> {
+    /// Its value.
+    ///
+    /// # Errors
+    /// What the aggregate raises.
+    pub(super) fn finish(mut self, plan: &AggregatePlan, cx: &mut Exec<'_>) -> Result<Datum> {
         let Some(waiting) = &mut self.waiting else {
             return self.accumulator.finish(cx.context);
         };
@@ -240,8 +269,35 @@ impl State {
     }
 }
 
-/// The rows of a [`Plan::Aggregate`].
-pub struct GroupCursor<'p> {
+/// A cursor over the rows of a [`Plan::Aggregate`].
+pub(super) fn open_groups<'p>(plan: &'p Plan, measures: Measuring<'_>) -> Box<dyn Cursor + 'p> {
+    let Plan::Aggregate {
+        input,
+        groups,
+        aggregates,
+        sets,
+    } = plan
+    else {
+        return Box::new(GroupCursor::new(plan));
+    };
+    match (plan.sorted_groups(), sets.as_slice()) {
+        (Some(columns), [set]) => {
+            let types = groups.iter().map(|group| group.1);
+            let columns = columns.into_iter().zip(types).collect();
+            let input = open(input, measures);
+            Box::new(SortedGroupCursor::new(
+                input,
+                columns,
+                aggregates,
+                &set.answers,
+            ))
+        }
+        _ => Box::new(GroupCursor::new(plan)),
+    }
+}
+
+/// The rows of a [`Plan::Aggregate`], by a table of groups.
+struct GroupCursor<'p> {
     plan: &'p Plan,
     rows: Option<std::vec::IntoIter<Row>>,
     /// The memory that they take.
@@ -251,11 +307,10 @@ pub struct GroupCursor<'p> {
 }
 
 /// What an error calls these rows.
-const WHAT: &str = "A grouping";
+pub(super) const WHAT: &str = "A grouping";
 
 impl<'p> GroupCursor<'p> {
-    /// A cursor over such a plan.
-    pub fn new(plan: &'p Plan) -> GroupCursor<'p> {
+    fn new(plan: &'p Plan) -> GroupCursor<'p> {
         GroupCursor {
             plan,
             rows: None,
@@ -336,11 +391,14 @@ impl<'p> GroupCursor<'p> {
 /// The groups of one set.
 struct Grouped<'p> {
     set: &'p GroupingSet,
+    /// The columns of the input that the values are by which rows are grouped, if they are columns.
+    columns: Option<Vec<usize>>,
     known: Groups,
     /// The aggregates of each group, one group behind the other.
     states: Vec<State>,
     groups: usize,
-    /// The values by which the row at work is grouped.
+    /// The values by which the row at work is grouped, where they are not taken from the row as they
+    /// stand there.
     key: Row,
     /// Whether no group is added any more.
     is_full: bool,
@@ -358,8 +416,13 @@ impl<'p> Grouped<'p> {
         level: u32,
     ) -> Grouped<'p> {
         let types = set.columns.iter().map(|column| groups[*column].1);
+        let columns = set
+            .columns
+            .iter()
+            .map(|column| groups[*column].0.as_column());
         let mut grouped = Grouped {
             set,
+            columns: columns.collect(),
             known: Groups::new(types.collect()),
             states: Vec::new(),
             groups: 0,
@@ -392,22 +455,23 @@ impl<'p> Grouped<'p> {
     ) -> Result<bool> {
         let (mut group, mut new) = (0, false);
         if !self.set.columns.is_empty() {
-            self.key.clear();
-            for column in &self.set.columns {
-                self.key.push(groups[*column].0.eval(cx, row)?);
-            }
-            let hash = self.known.hash(&self.key);
-            let known = self.known.find(hash, &self.key);
+            let (hash, known) = self.find(groups, row, cx)?;
             if known.is_none() && self.is_full {
                 self.put_off(hash, row, cx)?;
                 return Ok(false);
             }
             (group, new) = match known {
                 Some(group) => (group, false),
-                None => (self.known.add(hash, std::mem::take(&mut self.key))?, true),
+                None => {
+                    let mut key = Row::with_capacity(groups.len() + aggregates.len());
+                    key.append(&mut self.key);
+                    if let (Some(columns), true) = (&self.columns, key.is_empty()) {
+                        key.extend(columns.iter().map(|column| row[*column].clone()));
+                    }
+                    (self.known.add(hash, key)?, true)
+                }
             };
             if new {
-                self.key.reserve(groups.len() + aggregates.len());
                 self.known.grow(aggregates.len() * size_of::<State>())?;
                 self.begin(aggregates);
             }
@@ -422,6 +486,30 @@ impl<'p> Grouped<'p> {
             self.known.grow(more)?;
         }
         Ok(new)
+    }
+
+    /// The hash of what a row is grouped by, and the group that it is of, if that is known.
+    #[inline]
+    fn find(
+        &mut self,
+        groups: &[(Program, TypeId)],
+        row: &[Datum],
+        cx: &mut Exec<'_>,
+    ) -> Result<(u64, Option<usize>)> {
+        self.key.clear();
+        if let Some(columns) = &self.columns {
+            // What stands in the row needs no copy.
+            let values = columns.iter().map(|column| &row[*column]);
+            if !values.clone().any(Datum::is_long) {
+                let hash = hash_values(&self.known.types, values.clone());
+                return Ok((hash, self.known.find_values(hash, values)));
+            }
+        }
+        for column in &self.set.columns {
+            self.key.push(groups[*column].0.eval(cx, row)?);
+        }
+        let hash = self.known.hash(&self.key);
+        Ok((hash, self.known.find(hash, &self.key)))
     }
 
     /// Leaves a row for later.

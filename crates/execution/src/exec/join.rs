@@ -14,9 +14,12 @@
 //! - The pairs of a left row come in the order of the right rows, and left rows in the order of their
 //!   input, unless they were divided.
 
+use std::rc::Rc;
+
 use base::{coro, Result};
 
 use super::cursor::{open, Cursor};
+use super::join_filter::JoinFilter;
 use super::measure::Measuring;
 use super::parts::Parts;
 use super::spilled_join::{SpilledJoin, LEVELS_MAX};
@@ -38,7 +41,9 @@ const CHECKED_BYTES: usize = 64 << 10;
 pub struct JoinCursor<'p> {
     join: &'p Join,
     left: Box<dyn Cursor + 'p>,
-    types: Vec<TypeId>,
+    types: Rc<[TypeId]>,
+    /// What joins above know of the right rows that they can use, until these are read.
+    filters: Vec<JoinFilter>,
     /// All right rows, once they were read.
     right: Option<Right>,
     /// The right rows of the left row at work, where they are its own.
@@ -55,6 +60,8 @@ pub struct JoinCursor<'p> {
     rest: usize,
     /// How many left rows have looked up theirs.
     lookups: usize,
+    /// What gave the right rows of the left row before, where they are its own.
+    looked: Option<Box<dyn Cursor + 'p>>,
     /// Both inputs, where the right one does not fit in memory.
     spilled: Option<Box<SpilledJoin>>,
 }
@@ -160,6 +167,7 @@ impl<'p> JoinCursor<'p> {
             join,
             left: open(&join.left, measures),
             types: join.hash.iter().map(|hash| hash.2).collect(),
+            filters: Vec::new(),
             right: None,
             own: None,
             row: Row::new(),
@@ -169,6 +177,7 @@ impl<'p> JoinCursor<'p> {
             matched: Vec::new(),
             rest: 0,
             lookups: 0,
+            looked: None,
             spilled: None,
         }
     }
@@ -179,13 +188,16 @@ impl<'p> JoinCursor<'p> {
         let join = self.join;
         let mut right = Right::new(self.no_rows(&join.right));
         if join.hash.is_empty() {
-            self.read(&join.right, &mut right, cx)?;
+            let mut cursor = open(&join.right, cx.measures.as_ref());
+            self.read(&mut *cursor, &mut right, cx)?;
             self.set_right(right);
             return Ok(());
         }
         let spill = cx.hash_spill();
         let mut hashes = Vec::new();
         let mut cursor = open(&join.right, cx.measures.as_ref());
+        let filters = self.filters.drain(..);
+        filters.for_each(|filter| cursor.restrict(&filter));
         let mut checked = 0;
         while cursor.next_into(cx, &mut self.scratch)? {
             cx.tick()?;
@@ -200,7 +212,26 @@ impl<'p> JoinCursor<'p> {
         }
         right.hashed = Some(self.hashed(&right.rows, &hashes, cx)?);
         self.set_right(right);
+        self.restrict_left(&hashes)
+    }
+
+    /// Tells the left input which of its rows may have a pair, if no others count.
+    fn restrict_left(&mut self, hashes: &[Option<u64>]) -> Result<()> {
+        let keys = self.join.hash.iter().map(|hash| hash.0.as_column());
+        let columns = keys.collect::<Option<Vec<_>>>();
+        let (Some(columns), false) = (columns, keeps_left(self.join.kind)) else {
+            return Ok(());
+        };
+        let filter = JoinFilter::of(columns, self.types.clone(), hashes)?;
+        self.left.restrict(&filter);
         Ok(())
+    }
+
+    /// Whether it is known that there are no pairs, and nothing is shown but these.
+    fn has_no_pairs(&self) -> bool {
+        let has_rows = |right: &Right| !right.is_empty();
+        let may_have = self.right.as_ref().is_none_or(has_rows) || self.spilled.is_some();
+        !may_have && !keeps_left(self.join.kind)
     }
 
     fn set_right(&mut self, right: Right) {
@@ -385,7 +416,9 @@ impl<'p> JoinCursor<'p> {
         let mut own = own.unwrap_or_else(|| Right::new(self.no_rows(plan)));
         own.rows.clear();
         own.spooled = None;
-        self.read(plan, &mut own, cx)?;
+        let mut cursor = self.own_rows(plan, cx);
+        self.read(&mut *cursor, &mut own, cx)?;
+        self.looked = Some(cursor);
         let first = (!own.is_empty()).then_some(0);
         self.own = Some(own);
         Ok(first)
@@ -396,10 +429,21 @@ impl<'p> JoinCursor<'p> {
         PackedRows::new(WHAT, width, filled(plan, width))
     }
 
-    /// Keeps the rows of a plan, which are not hashed.
-    fn read(&mut self, plan: &'p Plan, right: &mut Right, cx: &mut Exec<'_>) -> Result<()> {
+    /// The right rows of the left row at work, from the first on.
+    fn own_rows(&mut self, plan: &'p Plan, cx: &mut Exec<'_>) -> Box<dyn Cursor + 'p> {
+        let kept = self.looked.take();
+        let kept = kept.and_then(|mut cursor| cursor.rewind().then_some(cursor));
+        kept.unwrap_or_else(|| open(plan, cx.measures.as_ref()))
+    }
+
+    /// Keeps the rows of a cursor, which are not hashed.
+    fn read(
+        &mut self,
+        cursor: &mut dyn Cursor,
+        right: &mut Right,
+        cx: &mut Exec<'_>,
+    ) -> Result<()> {
         coro::check_depth()?;
-        let mut cursor = open(plan, cx.measures.as_ref());
         let mut checked = 0;
         while cursor.next_into(cx, &mut self.scratch)? {
             cx.tick()?;
@@ -408,7 +452,7 @@ impl<'p> JoinCursor<'p> {
                 checked = right.rows.bytes();
                 let spill = cx.spill();
                 if spill.is_due(checked)? {
-                    return self.spool(&mut *cursor, right, &spill, cx);
+                    return self.spool(cursor, right, &spill, cx);
                 }
             }
         }
@@ -467,7 +511,7 @@ impl<'p> JoinCursor<'p> {
             self.load(cx)?;
             self.own = None;
         }
-        if !self.next_left(cx)? {
+        if self.has_no_pairs() || !self.next_left(cx)? {
             return Ok(false);
         }
         cx.tick()?;
@@ -515,7 +559,13 @@ impl<'p> JoinCursor<'p> {
     /// to a semi-join.
     fn has_match(&mut self, plan: &'p Plan, cx: &mut Exec<'_>) -> Result<bool> {
         coro::check_depth()?;
-        let mut rows = open(plan, cx.measures.as_ref());
+        let mut rows = self.own_rows(plan, cx);
+        let found = self.has_match_among(&mut *rows, cx)?;
+        self.looked = Some(rows);
+        Ok(found)
+    }
+
+    fn has_match_among(&mut self, rows: &mut dyn Cursor, cx: &mut Exec<'_>) -> Result<bool> {
         let mut pair = Row::new();
         loop {
             cx.tick()?;
@@ -617,6 +667,14 @@ impl<'p> JoinCursor<'p> {
     }
 }
 
+/// Whether left rows without a pair count.
+fn keeps_left(kind: JoinKind) -> bool {
+    match kind {
+        JoinKind::Inner | JoinKind::Semi | JoinKind::Right => false,
+        JoinKind::Left | JoinKind::Full | JoinKind::Anti => true,
+    }
+}
+
 /// Puts the next row of an input into a row; false at its end.
 type NextRow<'n> = &'n mut dyn FnMut(&mut Row, &mut Exec<'_>) -> Result<bool>;
 
@@ -666,6 +724,23 @@ fn filled(plan: &Plan, width: usize) -> Vec<usize> {
 }
 
 impl Cursor for JoinCursor<'_> {
+    fn restrict(&mut self, filter: &JoinFilter) {
+        let width = self.join.left_width;
+        if !self.join.condition.iter().all(Program::is_settled) {
+            return;
+        }
+        match self.join.kind {
+            // A right row without its left one would be shown alone.
+            JoinKind::Right | JoinKind::Full => {}
+            _ if filter.columns().iter().all(|place| *place < width) => self.left.restrict(filter),
+            JoinKind::Inner if self.join.lateral.is_none() => {
+                self.filters
+                    .extend(filter.moved(|place| place.checked_sub(width)));
+            }
+            _ => {}
+        }
+    }
+
     fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
         let mut row = Row::new();
         Ok(self.next_into(cx, &mut row)?.then_some(row))

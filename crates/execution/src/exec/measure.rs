@@ -22,6 +22,7 @@ use base::env::{Env, Instant};
 use base::hash::HashMap;
 use base::Result;
 
+use super::join_filter::JoinFilter;
 use super::{Cursor, Exec};
 use planner::plan::{Plan, Row};
 
@@ -35,6 +36,15 @@ pub struct Measures {
     nodes: RefCell<HashMap<usize, Rc<Cell<Figures>>>>,
 }
 
+/// Rows that a node has left out.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Removed {
+    /// Because they met no condition of its own.
+    pub by_condition: u64,
+    /// Because a join above would find no pair for them.
+    pub by_join: u64,
+}
+
 /// What a node has done, all of its runs together.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Figures {
@@ -42,8 +52,8 @@ pub struct Figures {
     pub loops: u64,
     /// The rows that it gave.
     pub rows: u64,
-    /// The rows that it left out by a condition of its own.
-    pub removed: u64,
+    /// The rows that it left out.
+    pub removed: Removed,
     /// Until the first row of a run.
     pub first: Duration,
     /// Until the last.
@@ -98,7 +108,7 @@ pub(super) struct Run {
     figures: Rc<Cell<Figures>>,
     has_begun: bool,
     has_given: bool,
-    removed: u64,
+    removed: Removed,
 }
 
 impl Run {
@@ -109,7 +119,7 @@ impl Run {
             figures: measures.node(plan),
             has_begun: false,
             has_given: false,
-            removed: 0,
+            removed: Removed::default(),
         }
     }
 
@@ -119,12 +129,14 @@ impl Run {
     }
 
     /// A row was asked for at that time, and given or not; so many were left out in this run.
-    pub(super) fn note(&mut self, asked: Option<Instant>, given: bool, removed: u64) {
+    pub(super) fn note(&mut self, asked: Option<Instant>, given: bool, removed: Removed) {
         let took = self.measures.since(asked);
         let mut figures = self.figures.get();
         figures.loops += u64::from(!std::mem::replace(&mut self.has_begun, true));
         figures.rows += u64::from(given);
-        figures.removed += removed - std::mem::replace(&mut self.removed, removed);
+        let before = std::mem::replace(&mut self.removed, removed);
+        figures.removed.by_condition += removed.by_condition - before.by_condition;
+        figures.removed.by_join += removed.by_join - before.by_join;
         figures.all += took;
         if !self.has_given {
             figures.first += took;
@@ -167,5 +179,17 @@ impl Cursor for MeasuredCursor<'_> {
         let given = self.input.next_into(cx, row)?;
         self.run.note(asked, given, self.input.removed());
         Ok(given)
+    }
+
+    fn rewind(&mut self) -> bool {
+        let again = self.input.rewind();
+        if again {
+            (self.run.has_begun, self.run.has_given) = (false, false);
+        }
+        again
+    }
+
+    fn restrict(&mut self, filter: &JoinFilter) {
+        self.input.restrict(filter);
     }
 }

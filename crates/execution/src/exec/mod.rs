@@ -10,6 +10,7 @@
 //! | [`permit`] | who may run what: the only way in |
 //! | [`cursor`] | scans, filters, projections, limits, sets |
 //! | [`join`], [`group`], [`distinct`], [`sort`], [`window`] | what must see many rows at once |
+//! | [`join_filter`] | which rows of a scan a join above can use |
 //! | [`parts`] | rows that do not fit in memory, divided by a hash |
 //! | [`write`] | INSERT, UPDATE, DELETE, row locks |
 //! | [`new_row`] | what a new row must meet |
@@ -41,6 +42,7 @@ pub mod host;
 mod index_text;
 mod inverted;
 pub mod join;
+mod join_filter;
 pub mod long;
 pub mod measure;
 mod members;
@@ -62,6 +64,7 @@ pub mod session_functions;
 pub mod shared;
 pub mod sizes;
 pub mod sort;
+mod sorted_groups;
 mod spilled_join;
 mod staged;
 pub mod subquery;
@@ -89,7 +92,7 @@ use cursor::open as open_unchecked;
 pub use cursor::{Cursor, KeptCursor};
 pub use host::Host;
 use measure::Measuring;
-pub use measure::{Figures, Measures};
+pub use measure::{Figures, Measures, Removed};
 use planner::plan::permit::{Permit, PermittedPlan};
 
 /// What reading a row counts for, in the units of [`coro::work`].

@@ -96,6 +96,9 @@ pub fn value_of_rows(op: &Op, cx: &mut Exec<'_>) -> Result<Datum> {
         Op::Param(index) => cx.param(*index),
         Op::Literal(number) => cx.literal(*number),
         Op::Once(program) => once(program, cx),
+        Op::Sub(query, false, _) if !query.correlated => {
+            subquery::eval(cx, query, None, &[], Vec::new())
+        }
         _ => Err(Error::internal("a value that differs from row to row")),
     }
 }

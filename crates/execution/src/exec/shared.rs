@@ -10,7 +10,7 @@ use base::{coro, Error, Result};
 
 use super::cursor::{open, Cursor, PlanCursor};
 use super::group::Groups;
-use super::measure::{Measuring, Run};
+use super::measure::{Measuring, Removed, Run};
 use super::{collect, Exec};
 use crate::spool::{RowSpool, Spill, SpoolReader};
 use planner::plan::{Plan, Recursive, Row, With};
@@ -61,7 +61,7 @@ impl Steps {
         let before = self.rows.len();
         let outcome = self.fetch(plan, cx);
         if let Some(run) = &mut self.run {
-            run.note(asked, self.rows.len() > before, 0);
+            run.note(asked, self.rows.len() > before, Removed::default());
         }
         outcome
     }

@@ -6,6 +6,7 @@
 //!
 //! stage 1, 2, 3   on the stored bytes: no value is made
 //! stage 4         l_comment is made, and the program of its condition runs
+//! then            the columns by which joins above have rows left out ([`super::join_filter`])
 //! then            the other columns that are needed
 //! ```
 //! Most rows of a long scan are dropped, and most of a row's columns are dear to make. So a row's
@@ -30,6 +31,7 @@ use base::codec::Reader;
 use base::row::StoredColumn;
 use base::Result;
 
+use super::join_filter::JoinFilter;
 use super::program::{test_part, value_of_rows};
 use super::{long, Exec};
 use catalog::Table;
@@ -59,10 +61,11 @@ impl Cells {
     fn read(&mut self, bytes: &[u8], count: usize) -> Result<()> {
         let mut reader = Reader::new(bytes);
         let stored: usize = reader.varint_as()?;
-        self.ends.clear();
-        self.ends.resize(count, (0, 0, Mark::Missing));
         let mut at = bytes.len() - reader.rest().len();
-        for cell in self.ends.iter_mut().take(stored) {
+        self.ends.resize(count, (0, 0, Mark::Missing));
+        let (stored, missing) = self.ends.split_at_mut(stored.min(count));
+        missing.fill((0, 0, Mark::Missing));
+        for cell in stored {
             // Most are short: their length and one in a byte, or none for NULL.
             if let Some(byte @ ..0x80) = bytes.get(at).copied() {
                 let end = at + usize::from(byte).max(1);
@@ -221,6 +224,53 @@ pub struct Stages<'p> {
     /// How many columns are looked at, from the first on.
     count: usize,
     cells: Cells,
+    filters: Vec<Restriction>,
+}
+
+/// What becomes of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// It is there.
+    Whole,
+    /// It does not meet the conditions.
+    NoneByCondition,
+    /// A join above would find no pair for it.
+    NoneByJoin,
+}
+
+/// A join filter, and how well it does.
+struct Restriction {
+    filter: JoinFilter,
+    /// Of how many rows it was asked, and how many passed.
+    asked: u32,
+    passed: u32,
+}
+
+/// After so many rows it is seen whether a filter is worth being asked: it must have left out one in
+/// [`LEFT_OUT_MIN`].
+const FILTER_TRIAL: u32 = 2_048;
+const LEFT_OUT_MIN: u32 = 8;
+
+impl Restriction {
+    /// Whether a row passes, whose columns that are looked at are there.
+    #[inline]
+    fn passes(&mut self, row: &Row) -> bool {
+        let passes = self.filter.passes(row);
+        self.asked += 1;
+        self.passed += u32::from(passes);
+        passes
+    }
+
+    /// Whether it is worth being asked of more rows.
+    fn is_worth_it(&mut self) -> bool {
+        if self.asked < FILTER_TRIAL {
+            return true;
+        }
+        let left_out = self.asked - self.passed;
+        let worth = left_out >= self.asked / LEFT_OUT_MIN;
+        (self.asked, self.passed) = (0, 0);
+        worth
+    }
 }
 
 impl<'p> Stages<'p> {
@@ -272,15 +322,28 @@ impl<'p> Stages<'p> {
             unneeded: (0..width).filter(|place| !is_needed(*place)).collect(),
             stages,
             cells: Cells::default(),
+            filters: Vec::new(),
         })
     }
 
-    /// Makes a row of stored bytes if it meets the conditions; whether it does. The row's memory is
-    /// used again.
+    /// Has rows left out that a filter does not pass.
+    pub fn restrict(&mut self, filter: JoinFilter) {
+        let is_made = |place: &usize| *place < self.count && !self.unneeded.contains(place);
+        if filter.columns().iter().all(is_made) {
+            self.filters.push(Restriction {
+                filter,
+                asked: 0,
+                passed: 0,
+            });
+        }
+    }
+
+    /// Makes a row of stored bytes if it meets the conditions and passes the filters. The row's memory
+    /// is used again.
     ///
     /// # Errors
     /// XX001 when they are no row of the table; what a condition raises.
-    pub fn take(&mut self, bytes: &[u8], row: &mut Row, cx: &mut Exec<'_>) -> Result<bool> {
+    pub fn take(&mut self, bytes: &[u8], row: &mut Row, cx: &mut Exec<'_>) -> Result<Taken> {
         let width = self.table.columns.len();
         row.truncate(width);
         row.resize(width, Datum::Null);
@@ -294,14 +357,33 @@ impl<'p> Stages<'p> {
                 (bytes, row),
                 cx,
             )? {
-                return Ok(false);
+                return Ok(Taken::NoneByCondition);
             }
+        }
+        if !self.filters.is_empty() && !self.passes(bytes, row)? {
+            return Ok(Taken::NoneByJoin);
         }
         self.cells.make(self.table, bytes, &self.others, row)?;
         for place in &self.unneeded {
             if !row[*place].is_null() {
                 row[*place] = Datum::Null;
             }
+        }
+        Ok(Taken::Whole)
+    }
+
+    /// Whether all filters pass a row, of which it makes the columns that they look at.
+    fn passes(&mut self, bytes: &[u8], row: &mut Row) -> Result<bool> {
+        for one in &mut self.filters {
+            self.cells
+                .make(self.table, bytes, one.filter.columns(), row)?;
+            if !one.passes(row) {
+                return Ok(false);
+            }
+        }
+        // All have passed it, so the first was asked of all rows.
+        if self.filters.iter().any(|one| one.asked >= FILTER_TRIAL) {
+            self.filters.retain_mut(Restriction::is_worth_it);
         }
         Ok(true)
     }
@@ -377,10 +459,11 @@ fn comparison(table: &Table, ops: &[Op], start: usize) -> Option<Comparison> {
 }
 
 fn is_given(op: &Op) -> bool {
-    matches!(
-        op,
-        Op::Const(_) | Op::Param(_) | Op::Literal(_) | Op::Once(_)
-    )
+    match op {
+        Op::Const(_) | Op::Param(_) | Op::Literal(_) | Op::Once(_) => true,
+        Op::Sub(query, false, _) => !query.correlated,
+        _ => false,
+    }
 }
 
 /// Whether a comparison of these types is the order of the column's stored bytes with a value.

@@ -70,7 +70,7 @@ impl AggregatePlan {
 
 impl Program {
     /// Whether it has the same value each time for the same rows.
-    fn is_settled(&self) -> bool {
+    pub fn is_settled(&self) -> bool {
         self.ops().iter().all(|op| match op {
             Op::Call { function, .. } => {
                 let native = matches!(function.body, Body::Native(_));

@@ -89,7 +89,7 @@ const PLANS: [(&str, &str, &str); 22] = [
     (
         "",
         "select * from (select k, count(*) as n from pl_b group by k) as d where d.k = 3 and d.n > 1",
-        "HashAggregate / Index Scan using pl_b_k on pl_b",
+        "GroupAggregate / Index Scan using pl_b_k on pl_b",
     ),
     (
         "",

@@ -99,7 +99,8 @@ pub(super) fn of_plan(plan: &Plan, view: &View<'_>, outer: &[Columns]) -> Node {
             let mut node = of_plan(input, view, outer);
             node.width = width(plan, *statistics);
             // What it computes takes time, and leaves out nothing.
-            let removed = node.actual.map_or(0, |figures| figures.removed);
+            let removed = node.actual.map(|figures| figures.removed);
+            let removed = removed.unwrap_or_default();
             node.actual = actual.map(|figures| Figures { removed, ..figures });
             node.subplans.splice(0..0, subplans);
             return node;
@@ -255,9 +256,10 @@ fn named(plan: &Plan) -> Named<'_> {
         }
         Plan::Aggregate { input, sets, .. } => {
             let plain = sets.iter().all(|set| set.columns.is_empty());
-            let (title, how) = match plain {
-                true => ("Aggregate", "Plain"),
-                false => ("HashAggregate", "Hashed"),
+            let (title, how) = match plan.sorted_groups() {
+                _ if plain => ("Aggregate", "Plain"),
+                Some(_) => ("GroupAggregate", "Sorted"),
+                None => ("HashAggregate", "Hashed"),
             };
             titled(
                 title.to_owned(),

@@ -88,16 +88,18 @@ fn write_text(node: &Node, arrow: Option<usize>, options: &Options, lines: &mut 
     let indent = arrow.map_or(2, |arrow| arrow + 6);
     let own = " ".repeat(indent);
     let is_filter = |name: &str| name.contains(FILTER);
-    let mut removed = removed(node).map(|removed| format!("{own}{REMOVED}: {}", plain(&removed)));
+    let line = |name: &str, removed: Value| format!("{own}{name}: {}", plain(&removed));
+    let mut by_filter = removed_by_filter(node).map(|removed| line(REMOVED, removed));
     for (name, detail) in &node.details {
         let text = match detail {
             Detail::Text(text) => text.clone(),
             Detail::List(texts) => texts.join(", "),
         };
         lines.push(format!("{own}{name}: {text}"));
-        lines.extend(removed.take_if(|_| is_filter(name)));
+        lines.extend(by_filter.take_if(|_| is_filter(name)));
     }
-    lines.extend(removed);
+    lines.extend(by_filter);
+    lines.extend(removed_by_join(node).map(|removed| line(REMOVED_BY_JOIN, removed)));
     let subplans = |wanted: Relation, lines: &mut Vec<String>| {
         let plans = node.subplans.iter();
         for (_, title, plan) in plans.filter(|(relation, ..)| *relation == wanted) {
@@ -125,11 +127,22 @@ fn per_loop(actual: &Figures) -> (Value, Value, Value) {
 
 const REMOVED: &str = "Rows Removed by Filter";
 
+const REMOVED_BY_JOIN: &str = "Rows Removed by Join Filter";
+
 /// The rows that a node has left out by a condition of its own, in one run on the average.
-fn removed(node: &Node) -> Option<Value> {
-    let actual = node.actual.filter(|actual| actual.removed > 0)?;
-    let removed = actual.removed as f64 / actual.loops as f64;
-    Some(Value::Number(removed, 0))
+fn removed_by_filter(node: &Node) -> Option<Value> {
+    per_run(node, |actual| actual.removed.by_condition)
+}
+
+/// Those that it has left out as a join above finds no pair for them.
+fn removed_by_join(node: &Node) -> Option<Value> {
+    per_run(node, |actual| actual.removed.by_join)
+}
+
+/// A number of rows of all runs as that of one on the average; none if there are none.
+fn per_run(node: &Node, rows: impl Fn(&Figures) -> u64) -> Option<Value> {
+    let actual = node.actual.as_ref().filter(|actual| rows(actual) > 0)?;
+    Some(Value::Number(rows(actual) as f64 / actual.loops as f64, 0))
 }
 
 /// What the other forms show.
@@ -179,16 +192,17 @@ fn fields_of(
         fields.push(("Actual Rows", Tree::Leaf(rows)));
         fields.push(("Actual Loops", Tree::Leaf(loops)));
     }
-    let mut removed = removed(node).map(|removed| (REMOVED, Tree::Leaf(removed)));
+    let mut by_filter = removed_by_filter(node).map(|removed| (REMOVED, Tree::Leaf(removed)));
     for (name, detail) in &node.details {
         let tree = match detail {
             Detail::Text(text) => Tree::Leaf(Value::text(text)),
             Detail::List(texts) => Tree::Texts(texts.clone()),
         };
         fields.push((*name, tree));
-        fields.extend(removed.take_if(|_| name.contains(FILTER)));
+        fields.extend(by_filter.take_if(|_| name.contains(FILTER)));
     }
-    fields.extend(removed);
+    fields.extend(by_filter);
+    fields.extend(removed_by_join(node).map(|removed| (REMOVED_BY_JOIN, Tree::Leaf(removed))));
     let is_append = node.title == "Append";
     if is_append {
         let none = Value::Number(0.0, 0);
