@@ -43,7 +43,7 @@ pub fn pairs(bytes: &[u8]) -> Result<Vec<Pair<'_>>> {
     let mut reader = Reader::new(&rest[1..]);
     let count = reader.u32()? as usize;
     let mut start = 0;
-    let mut text = || -> Result<Option<Cow<'b, str>>> {
+    let mut text = || -> Result<Option<&str>> {
         let end = reader.u32()? as usize;
         let text = texts.get(start..end).ok_or_else(corrupted)?;
         start = end;
@@ -294,7 +294,7 @@ pub fn receive<'b>(
             format!("number of pairs ({count}) exceeds the maximum allowed ({PAIRS_MAX})"),
         ));
     }
-    let mut text = || -> Result<Option<&str>> {
+    let mut text = || -> Result<Option<Cow<'b, str>>> {
         let Ok(length) = usize::try_from(i32::from_be_bytes(take(&mut rest)?)) else {
             return Ok(None);
         };
