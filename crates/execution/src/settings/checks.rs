@@ -277,25 +277,20 @@ fn configuration_name(oid: u32) -> String {
 /// The locales that there are.
 const LOCALES: [&str; 4] = ["C", "POSIX", "C.UTF-8", "C.utf8"];
 
+/// A text with `?` for every byte that is none of printable ASCII.
+fn printable(text: &str) -> String {
+    let shown = |byte: u8| match byte {
+        b' '..=b'~' => char::from(byte),
+        _ => '?',
+    };
+    text.bytes().map(shown).collect()
+}
+
 /// Whether a setting takes a text that only some are values of. What would have an effect in
 /// PostgreSQL that there is none of here is refused.
 ///
 /// # Errors
 /// 22023; 0A000.
-/// A text with `?` for every byte that is none of printable ASCII.
-fn printable(text: &str) -> String {
-    let is_shown = |byte: u8| (b' '..=b'~').contains(&byte);
-    let bytes = text.bytes();
-    let shown = bytes.map(|byte| {
-        if is_shown(byte) {
-            char::from(byte)
-        } else {
-            '?'
-        }
-    });
-    shown.collect()
-}
-
 fn check_text(name: &str, value: &str) -> Result<()> {
     let refused = |detail: String| Err(invalid(name, value).with_detail(detail));
     match name {

@@ -96,7 +96,7 @@ fn write_until_full(cluster: &mut Cluster, at: usize, first: usize) -> usize {
 pub(super) fn settles(cluster: &mut Cluster) {
     for _ in 0..400 {
         cluster.world.run_for(Duration::from_millis(50));
-        if cluster.is_settled() {
+        if cluster.is_settled(1) {
             return;
         }
     }
