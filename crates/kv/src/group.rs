@@ -369,6 +369,10 @@ impl Group {
             self.pump(&mut core);
         }
         for message in messages {
+            if core.failed {
+                // What the one before brought could not be written.
+                return;
+            }
             let bytes = message.entry_bytes() as u64;
             if bytes > 0 && self.log.is_full(bytes + sequencer::LOG_BYTES_SPARE) {
                 // As if it had been lost on the way: it comes again, and there may be space then.
