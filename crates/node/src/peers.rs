@@ -34,6 +34,7 @@
 //! | a node that was removed, or is of an older incarnation | that it was | nothing; it stops |
 //! | a member with an older directory than it was seen with ([`kv::starts`]) | that it is | nothing; it stops |
 //! | a node that the directory does not know *yet* | refused, until a member vouches for it | send frames of the group |
+//! | a node of a newer incarnation | refused, and connected to, so that it says what became of the group | nothing |
 //! | anybody else | refused | nothing |
 //!
 //! A replica that was away may have missed that a node was added, and that node may lead by now. So
@@ -476,6 +477,11 @@ impl Peers {
             });
         }
         if older > incarnation {
+            // It is this node that is left behind. Whoever it knows may be gone, so it hears what
+            // has become of the group from this one, which answers when it is connected to.
+            if member.is_none() {
+                self.check_guest(&directory, hello, shown)?;
+            }
             return Err(Refusal::of(format!(
                 "node {} is of incarnation {older}, this one of {incarnation}",
                 hello.from

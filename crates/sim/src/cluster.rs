@@ -53,14 +53,23 @@ struct Place {
     begun_after: Lsn,
     /// The members that it knew of when it was last seen.
     known: Vec<NodeId>,
-    /// Its disk when it first died, and how often it had started by then.
-    old: Option<(u64, DiskCopy)>,
+    /// What it had when it first died.
+    old: Option<OldDirectory>,
     /// It has been removed, or left behind: it may stop by itself, and has nothing to say any more.
     is_dismissed: bool,
     /// Its disk has failed since it was started, or does: it may stop by itself.
     has_failed: bool,
     /// A bit of its files has turned: it may stop by itself.
     is_rotten: bool,
+}
+
+/// A node's disk, as it was once.
+struct OldDirectory {
+    disk: DiskCopy,
+    /// How often the node had started by then.
+    starts: u64,
+    /// The members that it knew of.
+    known: Vec<NodeId>,
 }
 
 /// What becomes of a wish; none while nobody knows.
@@ -390,7 +399,11 @@ impl Cluster {
         self.forget(node);
         let place = &mut self.places[node];
         if place.old.is_none() {
-            place.old = Some((place.starts, self.world.copy_disk(place.host)));
+            place.old = Some(OldDirectory {
+                disk: self.world.copy_disk(place.host),
+                starts: place.starts,
+                known: place.known.clone(),
+            });
         }
     }
 
@@ -398,7 +411,10 @@ impl Cluster {
     /// member knows of its present start.
     pub(crate) fn can_be_set_back(&self, node: usize) -> bool {
         let place = &self.places[node];
-        let is_older = place.old.as_ref().is_some_and(|old| old.0 < place.starts);
+        let is_older = place
+            .old
+            .as_ref()
+            .is_some_and(|old| old.starts < place.starts);
         let running = |node: usize| self.node(node).filter(|_| self.is_alive(node));
         let Some(own) = running(node).filter(|_| is_older) else {
             return false;
@@ -414,9 +430,10 @@ impl Cluster {
     /// Starts a node that was killed with its oldest directory in the place of its own. It must stop
     /// by itself, and has no say any more.
     pub(crate) fn set_back(&mut self, node: usize) {
-        let place = &self.places[node];
-        if let Some((_, old)) = &place.old {
-            self.world.restore_disk(place.host, old);
+        let place = &mut self.places[node];
+        if let Some(old) = &place.old {
+            self.world.restore_disk(place.host, &old.disk);
+            place.known.clone_from(&old.known);
         }
         self.dismiss(node);
         self.restart(node);
@@ -433,10 +450,10 @@ impl Cluster {
     /// death. False if there is none.
     pub(crate) fn rot(&mut self, node: usize) -> bool {
         let place = &mut self.places[node];
-        let Some((_, old)) = &place.old else {
+        let Some(old) = &place.old else {
             return false;
         };
-        let turned = self.world.rot_disk(place.host, old);
+        let turned = self.world.rot_disk(place.host, &old.disk);
         place.is_rotten |= turned;
         turned
     }

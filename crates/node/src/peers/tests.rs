@@ -110,9 +110,15 @@ async fn accept(peers: Arc<Peers>, mut listener: Box<dyn Listener>) {
 }
 
 pub(super) fn node(id: u64, cluster: u128, members: &[Member]) -> TestNode {
+    let directory = Directory::founded(members, 1);
+    node_with(&members[id as usize - 1], cluster, directory)
+}
+
+/// A node that knows this directory.
+fn node_with(this: &Member, cluster: u128, directory: Directory) -> TestNode {
     let dir = tempfile::tempdir().unwrap();
     let env = RealEnv::start(&RealOptions {
-        name: format!("n{id}"),
+        name: this.name.to_string(),
         data_dir: dir.path().to_owned(),
         session_reactors: 1,
         spin: Duration::ZERO,
@@ -120,9 +126,7 @@ pub(super) fn node(id: u64, cluster: u128, members: &[Member]) -> TestNode {
         reaches_beyond: false,
     })
     .unwrap();
-    let this = &members[id as usize - 1];
     let listener = env.net().listen(&this.peer_address).unwrap();
-    let directory = Directory::founded(members, 1);
     let peers = Peers::new(env.clone(), ClusterId(cluster), this, directory, None);
     let (peers, received) = (Arc::new(peers), Arc::new(Received::default()));
     let accepting = peers.clone();
@@ -305,6 +309,19 @@ fn only_the_right_nodes_are_welcome() {
     let gone = check(&hello(2, 1, 2));
     assert_eq!(gone, Err(Answer::Removed(removed)));
     assert_eq!(check(&hello(3, 1, 2)), Ok(()));
+}
+
+#[test]
+fn a_node_that_is_left_behind_hears_it_from_one_that_it_does_not_know() {
+    let members = members();
+    // Without the second it goes nowhere by itself.
+    let first = node(1, 7, &members[..1]);
+    let newer = Directory::founded(&members, 2);
+    let second = node_with(&members[1], 7, newer);
+    wait_until(&first, "the answer that it has no part any more", || {
+        first.received.was_removed.load(Ordering::Relaxed)
+    });
+    assert!(!second.received.was_removed.load(Ordering::Relaxed));
 }
 
 #[test]
