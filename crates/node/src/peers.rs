@@ -52,6 +52,7 @@
 mod queue;
 
 use std::io;
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
@@ -641,8 +642,8 @@ impl Peers {
     }
 
     /// Receives the frames of a connection that a member has made, until it ends. The member has
-    /// shown its starts in the groups of `met`. It is ended when something comes from one that was
-    /// removed meanwhile: whoever could not be told, because it could not be reached just then,
+    /// shown its starts in the groups of `met`. It is ended once the member is removed, whether it
+    /// says anything or not: if it could not be told, because it could not be reached just then, it
     /// connects anew and hears so in answer to its Hello. And it is ended when something comes for a
     /// group that this node has had only since then, so that the member shows its starts in that.
     ///
@@ -657,18 +658,23 @@ impl Peers {
     ) -> io::Result<()> {
         let receiver = self.receiver.get().and_then(Weak::upgrade);
         let receiver = receiver.ok_or(io::ErrorKind::NotConnected)?;
-        let mut looked_at = None;
-        while let Some(frame) = incoming.frame(stream, FRAME_BYTES_MAX).await? {
-            let newest = Some(self.directories.load(Ordering::Acquire));
-            if looked_at != newest && self.directory.lock().was_removed(from) {
-                break;
+        loop {
+            let directories = self.directories.load(Ordering::Acquire);
+            if self.directory.lock().was_removed(from) {
+                return Ok(());
             }
-            looked_at = newest;
-            if !receiver.receive(from, met, frame) {
-                break;
+            let is_news = || (self.directories() != directories).then_some(());
+            let mut changed = pin!(self.changed.until(is_news));
+            while self.directories() == directories {
+                let frame = incoming.frame(stream, FRAME_BYTES_MAX);
+                match either(frame, changed.as_mut()).await {
+                    Either::First(Ok(Some(frame))) if receiver.receive(from, met, frame) => {}
+                    Either::First(Err(error)) => return Err(error),
+                    Either::First(_) => return Ok(()),
+                    Either::Second(()) => break,
+                }
             }
         }
-        Ok(())
     }
 }
 
