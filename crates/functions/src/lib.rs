@@ -277,6 +277,17 @@ impl Function {
         }
     }
 
+    /// The columns of its rows where its arguments are of these types.
+    pub fn columns_of(&self, arguments: &[TypeId]) -> Option<Vec<(&'static str, TypeId)>> {
+        let element = arguments.first().and_then(|ty| ty.array_element());
+        let concrete = |(name, ty): &(&'static str, TypeId)| match *ty {
+            TypeId::ANYELEMENT => (*name, element.unwrap_or(TypeId::ANYELEMENT)),
+            ty => (*name, ty),
+        };
+        self.columns()
+            .map(|columns| columns.iter().map(concrete).collect())
+    }
+
     /// Whether it returns rows.
     pub fn is_set_returning(&self) -> bool {
         matches!(self.body, Body::Set(_) | Body::Records(_))

@@ -103,7 +103,7 @@ pub enum ExprKind {
     Param(usize),
     /// A function's result. The types are those of the arguments as passed.
     Call(Func, Vec<Expr>, Rc<[TypeId]>),
-    /// A set-returning function's rows; only at the top of a target list.
+    /// A set-returning function's rows; in a target list, in ORDER BY and in GROUP BY.
     SetCall(Func, Vec<Expr>, Rc<[TypeId]>),
     /// A value of another type.
     Coerce(Box<Expr>, How),
@@ -153,7 +153,7 @@ pub enum ExprKind {
     Window(Box<WindowCall>),
     /// An element of an array.
     Subscript(Box<Expr>, Box<Expr>),
-    /// What a routine gives; one that gives rows stands only at the top of a target list.
+    /// What a routine gives; one that gives rows stands where [`ExprKind::SetCall`] does.
     Routine(Rc<RoutineCall>, Vec<Expr>),
 }
 
@@ -711,6 +711,18 @@ impl AggregateCall {
     }
 }
 
+impl AggregateCall {
+    /// The expressions it is made of, to be changed.
+    pub fn parts_mut(&mut self) -> Vec<&mut Expr> {
+        let order = self.order.iter_mut().map(|key| &mut key.0);
+        self.args
+            .iter_mut()
+            .chain(&mut self.filter)
+            .chain(order)
+            .collect()
+    }
+}
+
 impl Expr {
     /// The expressions it is made of.
     pub fn parts(&self) -> Vec<&Expr> {
@@ -796,18 +808,7 @@ impl Expr {
                 test.chain(seen.iter_mut().map(|column| &mut column.1))
                     .collect()
             }
-            ExprKind::Aggregate(call) => {
-                let AggregateCall {
-                    args,
-                    filter,
-                    order,
-                    ..
-                } = &mut **call;
-                args.iter_mut()
-                    .chain(filter)
-                    .chain(order.iter_mut().map(|key| &mut key.0))
-                    .collect()
-            }
+            ExprKind::Aggregate(call) => call.parts_mut(),
             ExprKind::Window(call) => call.parts_mut(),
         }
     }

@@ -1,5 +1,5 @@
 //! Queries of further shapes: lists of values, recursion, LATERAL, DISTINCT ON, views, sequences,
-//! prepared statements.
+//! prepared statements, sets inside expressions.
 //!
 //! Where one needs an object (a view), the statements that make it stand before the query in one
 //! text; the answer of the last is compared.
@@ -12,13 +12,14 @@ use super::values::{self, pick};
 impl Writer<'_> {
     /// Any of them.
     pub fn shaped(&mut self, tables: &[Table]) -> Statement {
-        let tree = match self.below(7) {
+        let tree = match self.below(8) {
             0 => self.values_list(),
             1 => self.recursion(),
             2 => self.lateral(tables),
             3 => self.distinct_on(tables),
             4 => self.view(tables),
             5 => self.sequence(),
+            6 => self.sets(tables),
             _ => self.prepared(),
         };
         Statement::query(tree)
@@ -110,6 +111,33 @@ impl Writer<'_> {
             .text(format!(" as v from {}", table.name))
             .piece(optional(" where ").piece(condition))
             .text("; select * from v0")
+    }
+
+    /// Set-returning functions where columns stand, in several columns of the select list.
+    fn sets(&mut self, tables: &[Table]) -> Tree {
+        self.note("sets in expressions");
+        let table = tables[self.below(tables.len())].clone();
+        self.scope = table.columns.clone();
+        let int4 = self.named("int4");
+        for last in [2, 3] {
+            self.scope.push(Column {
+                sql: format!("generate_series(1, {last})"),
+                of: int4,
+            });
+        }
+        let of = self.any_comparable();
+        let name = values::quoted_type(self.catalog.name(of));
+        let elements = [self.constant(of).sql(), self.constant(of).sql()];
+        self.scope.push(Column {
+            sql: format!("unnest(array[{}]::{name}[])", elements.join(", ")),
+            of,
+        });
+        let (first, second) = (self.value(int4, 2), self.value(of, 2));
+        fixed("select id, ")
+            .piece(first)
+            .text(", ")
+            .piece(second)
+            .text(format!(" from {}", table.name))
     }
 
     fn sequence(&mut self) -> Tree {

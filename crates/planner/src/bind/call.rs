@@ -5,7 +5,7 @@ use std::rc::Rc;
 use base::{Result, SqlState};
 use pg_query::protobuf::FuncCall;
 
-use super::expr::Place;
+use super::expr::{Place, Sets};
 use super::level::Marks;
 use super::scope::Scope;
 use super::select::sort_order;
@@ -17,6 +17,10 @@ use functions::resolve::{resolve_aggregate, resolve_aggregate_among};
 use functions::{aggregates_named, resolve_function, resolve_window, Aggregate, FunctionMatch};
 use syntax::parser::NodeEnum;
 use types::TypeId;
+
+/// What is advised where a set cannot stand.
+const TO_LATERAL: &str =
+    "You might be able to move the set-returning function into a LATERAL FROM item.";
 
 /// The oid of `pg_typeof`.
 const PG_TYPEOF: u32 = 1_619;
@@ -31,18 +35,15 @@ impl Binder<'_> {
         let location = call.location;
         let names = strings(&call.funcname);
         let name = names.last().copied().unwrap_or_default();
-        let own = format!("quorate.{name}");
+        let own = names.join(".");
         let name = match names.as_slice() {
-            ["quorate", _] => own.as_str(),
+            ["quorate" | "information_schema", _] => own.as_str(),
             _ => name,
         };
         if call.agg_within_group {
             return self.ordered_set_call(call, name, scope, place);
         }
-        let below = Place {
-            sets: false,
-            ..place
-        };
+        let below = place.inside();
         if let Some(out) = self.routine_call(call, &names, scope, below)? {
             self.refuse_words_of_aggregates(call, &out)?;
             return self.check_set_place(out, place, location);
@@ -55,12 +56,14 @@ impl Binder<'_> {
             .iter()
             .any(|arg| matches!(arg.node, Some(NodeEnum::NamedArgExpr(_))))
         {
-            return Err(self.unsupported("a named argument", location));
+            return self.named_call(call, &names, scope, place);
         }
         let aggregates = self.aggregates_seen(&names, name);
         if let [schema, _] = names.as_slice() {
-            if !["pg_catalog", "quorate"].contains(schema) && aggregates.is_empty() {
+            let listed = ["pg_catalog", "quorate", "information_schema"];
+            if !listed.contains(schema) && aggregates.is_empty() {
                 let types = self.argument_types(call, scope, below)?;
+                self.refuse_missing_schema(schema, location)?;
                 let message = format!("function {schema}.{name}({types}) does not exist");
                 return Err(self.no_function(message, location));
             }
@@ -71,6 +74,7 @@ impl Binder<'_> {
         let window = resolve_window(name, &types).map_err(|error| self.place(error, location))?;
         if let Some(found) = window {
             self.calls(found.function.oid);
+            self.refuse_sets(&args, "window")?;
             return self.window_function(call, &found, args, scope, place);
         }
         let aggregate = match !call.agg_star && args.is_empty() {
@@ -93,6 +97,11 @@ impl Binder<'_> {
                 return Err(self.error(SqlState::WRONG_OBJECT_TYPE, message, location));
             }
             self.calls(found.aggregate.oid);
+            let what = match call.over {
+                Some(_) => "window",
+                None => "aggregate",
+            };
+            self.refuse_sets(&args, what)?;
             if call.over.is_some() {
                 return self.aggregate_over(call, &found, args, scope, place);
             }
@@ -104,9 +113,49 @@ impl Binder<'_> {
             self.check_own_aggregate(&own, place)?;
             return Ok(own);
         }
-        self.refuse_aggregate_words(call, name, &types)?;
+        self.refuse_aggregate_words(call, name, || resolve_function(name, &types).is_ok())?;
         let out = self.call_by_name(name, args, location)?;
         self.check_set_place(out, place, location)
+    }
+
+    /// A call with named arguments of what is no routine.
+    fn named_call(
+        &mut self,
+        call: &FuncCall,
+        names: &[&str],
+        scope: &Scope<'_>,
+        place: Place,
+    ) -> Result<Expr> {
+        let written = self.written_arguments(call, scope, place.inside())?;
+        let types: Vec<_> = written.args.iter().map(|arg| arg.ty).collect();
+        let found = match names {
+            [name] | ["pg_catalog", name] => {
+                let found = self.named_built_in(name, &written, call.location)?;
+                self.refuse_aggregate_words(call, name, || found.is_some())?;
+                found
+            }
+            [schema, _] => {
+                self.refuse_missing_schema(schema, call.location)?;
+                None
+            }
+            _ => None,
+        };
+        match found {
+            Some(out) => self.check_set_place(out, place, call.location),
+            None => Err(self.no_routine(&names.join("."), &types, &written, call.location)),
+        }
+    }
+
+    /// 3F000 for what is named in a schema that is not there.
+    fn refuse_missing_schema(&self, schema: &str, location: i32) -> Result<()> {
+        match self.cx.catalog.schema(schema) {
+            Some(_) => Ok(()),
+            None => Err(self.error(
+                SqlState::INVALID_SCHEMA_NAME,
+                format!("schema \"{schema}\" does not exist"),
+                location,
+            )),
+        }
     }
 
     /// The aggregates that a name may mean. Those of extensions are where their extension is.
@@ -160,12 +209,11 @@ impl Binder<'_> {
 
     /// 0A000 for a set where none may stand.
     fn check_set_place(&self, out: Expr, place: Place, location: i32) -> Result<Expr> {
-        if out.is_set() && !place.sets {
+        let allowed = matches!(place.sets, Sets::Anywhere | Sets::Whole);
+        if out.is_set() && !allowed {
             let message = match place.clause {
-                "SELECT" => {
-                    return Err(
-                        self.unsupported("a set-returning function inside an expression", location)
-                    )
+                _ if place.sets == Sets::Below => {
+                    "set-returning functions must appear at top level of FROM".to_owned()
                 }
                 "window definitions" => {
                     let what = "a set-returning function in a window definition";
@@ -174,14 +222,50 @@ impl Binder<'_> {
                 "window ROWS" | "window RANGE" | "window GROUPS" => {
                     "set-returning functions are not allowed in window definitions".to_owned()
                 }
-                clause => format!(
-                    "set-returning functions are not allowed in {}",
-                    clause_words(clause)
-                ),
+                clause => {
+                    let clause = match place.sets {
+                        Sets::Within(construct) => construct,
+                        _ => clause_words(clause),
+                    };
+                    format!("set-returning functions are not allowed in {clause}")
+                }
             };
-            return Err(self.error(SqlState::FEATURE_NOT_SUPPORTED, message, location));
+            let error = self.error(SqlState::FEATURE_NOT_SUPPORTED, message, location);
+            return Err(match place.sets {
+                Sets::Within(_) => error.with_hint(TO_LATERAL),
+                _ => error,
+            });
         }
         Ok(out)
+    }
+
+    /// 0A000 for a set among the arguments of an aggregate or a window function.
+    pub(super) fn refuse_sets(&self, args: &[Expr], what: &str) -> Result<()> {
+        let mut set = None;
+        let mut look = |part: &Expr| {
+            if part.is_set() {
+                set.get_or_insert(part.location.0);
+            }
+        };
+        args.iter().for_each(|arg| arg.visit(&mut look));
+        let Some(location) = set else {
+            return Ok(());
+        };
+        let message = format!("{what} function calls cannot contain set-returning function calls");
+        let error = self.error(SqlState::FEATURE_NOT_SUPPORTED, message, location);
+        Err(error.with_hint(TO_LATERAL))
+    }
+
+    /// 42804 for a set in a row that is compared with another.
+    pub(super) fn refuse_set_in_rows(&self, row: &Expr, location: i32) -> Result<()> {
+        match row.has_sets() {
+            true => Err(self.error(
+                SqlState::DATATYPE_MISMATCH,
+                "row comparison operator must not return a set",
+                location,
+            )),
+            false => Ok(()),
+        }
     }
 
     /// `count()` lacks its star.
@@ -198,7 +282,12 @@ impl Binder<'_> {
     }
 
     /// What only an aggregate or a window function may be called with.
-    fn refuse_aggregate_words(&self, call: &FuncCall, name: &str, types: &[TypeId]) -> Result<()> {
+    fn refuse_aggregate_words(
+        &self,
+        call: &FuncCall,
+        name: &str,
+        is_function: impl Fn() -> bool,
+    ) -> Result<()> {
         let star = format!("{name}(*)");
         let no_aggregate = format!("{name} is not an aggregate function");
         let no_window = format!("{name} is not a window function nor an aggregate function");
@@ -209,7 +298,7 @@ impl Binder<'_> {
             (call.agg_filter.is_some(), "FILTER", &no_aggregate),
             (call.over.is_some(), "OVER", &no_window),
         ] {
-            if used && resolve_function(name, types).is_ok() {
+            if used && is_function() {
                 let message = format!("{what} specified, but {why}");
                 return Err(self.error(SqlState::WRONG_OBJECT_TYPE, message, call.location));
             }
@@ -377,8 +466,12 @@ impl Binder<'_> {
             let NodeEnum::SortBy(sort) = inner(item)? else {
                 continue;
             };
-            let place = Place::plain("an aggregate's ORDER BY");
+            let place = Place {
+                sets: Sets::Anywhere,
+                ..Place::plain("an aggregate's ORDER BY")
+            };
             let value = self.expr(boxed(&sort.node)?, scope, place)?;
+            self.refuse_sets(std::slice::from_ref(&value), "aggregate")?;
             if call.agg_distinct {
                 self.check_distinct_order(&args, &value)?;
             }

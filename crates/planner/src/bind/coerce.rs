@@ -217,6 +217,11 @@ impl Binder<'_> {
     pub(super) fn condition(&mut self, expr: Expr, what: &str) -> Result<Expr> {
         let (from, location) = (expr.ty, expr.location.0);
         match self.try_coerce(expr, TypeId::BOOL, NO_TYPMOD, CastContext::Implicit)? {
+            Ok(expr) if expr.has_sets() => Err(self.error(
+                SqlState::DATATYPE_MISMATCH,
+                format!("argument of {what} must not return a set"),
+                expr.leftmost(),
+            )),
             Ok(expr) => Ok(expr),
             Err(_) => Err(self.error(
                 SqlState::DATATYPE_MISMATCH,

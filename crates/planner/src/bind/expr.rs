@@ -25,6 +25,21 @@ use types::{Datum, TypeId, NO_TYPMOD};
 /// What binding an expression counts for, in the units of [`coro::work`].
 const EXPRESSION_WORK: usize = 400;
 
+/// Whether set-returning functions may stand somewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sets {
+    /// Nowhere in the clause.
+    Refused,
+    /// Anywhere in an expression, also in the arguments of each other.
+    Anywhere,
+    /// As the whole of an item of FROM.
+    Whole,
+    /// Not below the whole of an item of FROM.
+    Below,
+    /// Not within this, in a clause where they may stand otherwise.
+    Within(&'static str),
+}
+
 /// Where an expression stands, which says what it may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -35,7 +50,7 @@ pub struct Place {
     /// Whether window functions may stand there.
     pub windows: bool,
     /// Whether set-returning functions may stand there.
-    pub sets: bool,
+    pub sets: Sets,
     /// Whether columns may be named there.
     pub columns: bool,
     /// Whether subqueries may stand there; if not, what the clause is called in the error.
@@ -49,7 +64,7 @@ impl Place {
             clause,
             aggregates: false,
             windows: false,
-            sets: false,
+            sets: Sets::Refused,
             columns: true,
             no_subquery: None,
         }
@@ -67,15 +82,35 @@ impl Place {
     pub const fn output(clause: &'static str) -> Place {
         Place {
             windows: true,
+            sets: Sets::Anywhere,
             ..Place::grouped(clause)
         }
     }
 
+    /// What stands inside an expression there.
+    pub fn inside(self) -> Place {
+        match self.sets {
+            Sets::Whole => Place {
+                sets: Sets::Below,
+                ..self
+            },
+            _ => self,
+        }
+    }
+
+    /// What stands inside a construct that computes only some of its parts, where rows cannot be made.
+    pub fn without_sets(self, construct: &'static str) -> Place {
+        match self.sets {
+            Sets::Anywhere | Sets::Within(_) => Place {
+                sets: Sets::Within(construct),
+                ..self
+            },
+            _ => self.inside(),
+        }
+    }
+
     /// The target list of a query.
-    pub const TARGETS: Place = Place {
-        sets: true,
-        ..Place::output("SELECT")
-    };
+    pub const TARGETS: Place = Place::output("SELECT");
 
     /// FROM, where a subquery may look at its neighbours.
     pub const FROM: Place = Place::plain("FROM clause of their own query level");
@@ -151,11 +186,7 @@ impl Binder<'_> {
     }
 
     fn expr_inner(&mut self, node: &NodeEnum, scope: &Scope<'_>, place: Place) -> Result<Expr> {
-        // Sets stand at the top of a target only.
-        let below = Place {
-            sets: false,
-            ..place
-        };
+        let below = place.inside();
         match node {
             NodeEnum::AConst(constant) => self.constant(constant),
             NodeEnum::ColumnRef(column) if !place.columns => Err(self.error(
@@ -218,9 +249,10 @@ impl Binder<'_> {
                     test.location,
                 ))
             }
-            NodeEnum::CaseExpr(case) => self.case(case, scope, below),
+            NodeEnum::CaseExpr(case) => self.case(case, scope, place.without_sets("CASE")),
             NodeEnum::CoalesceExpr(coalesce) => {
-                let args = self.nodes(&coalesce.args, scope, below)?;
+                let inside = place.without_sets("COALESCE");
+                let args = self.nodes(&coalesce.args, scope, inside)?;
                 let (args, ty) = self.unify(args, "COALESCE")?;
                 let (domain, typmod) = (one_domain(&args), one_typmod(&args));
                 let made = Expr::new(ExprKind::Coalesce(args), ty, coalesce.location);
@@ -544,6 +576,8 @@ impl Binder<'_> {
         location: i32,
     ) -> Result<Expr> {
         if left.is_row() && right.is_row() {
+            self.refuse_set_in_rows(&left, location)?;
+            self.refuse_set_in_rows(&right, location)?;
             return self.compare_rows(name, left, right, location);
         }
         let found = self.operator_in(schema, name, left.ty, right.ty, location)?;
@@ -704,6 +738,7 @@ impl Binder<'_> {
         if let (true, NodeEnum::SubLink(link)) = (left.is_row(), boxed(&operator.rexpr)?) {
             if link.sub_link_type == SubLinkType::ExprSublink as i32 && place.no_subquery.is_none()
             {
+                self.refuse_set_in_rows(&left, location)?;
                 return self.compare_with_subquery(name, left, link, scope, place, location);
             }
         }
@@ -817,7 +852,8 @@ impl Binder<'_> {
         }
         let mut parts = Vec::with_capacity(rights.len());
         for right in rights {
-            parts.push(self.binary(name, left.clone(), right, location)?);
+            let part = self.binary(name, left.clone(), right, location)?;
+            parts.push(self.condition(part, "IN")?);
         }
         match (parts.len(), negated) {
             (1, _) => parts.pop().ok_or_else(|| Error::internal("an empty IN")),
@@ -846,7 +882,8 @@ impl Binder<'_> {
         let mut within = |low: Expr, high: Expr| {
             let above = self.binary(">=", value.clone(), low, location)?;
             let below = self.binary("<=", value.clone(), high, location)?;
-            Ok::<_, Error>(truth(ExprKind::And(vec![above, below]), location))
+            let both = vec![self.condition(above, "AND")?, self.condition(below, "AND")?];
+            Ok::<_, Error>(truth(ExprKind::And(both), location))
         };
         let symmetric = matches!(
             kind,

@@ -7,9 +7,10 @@
 //! ```
 //! A type that says of which fields its rows consist is a table's, or one that CREATE TYPE … AS made;
 //! of a `record` the expression says it, where it says anything.
+//! Where a subquery gives a `record` as a column, its fields go with the column ([`Binder::record_column`]).
 //!
 //! # What it leaves out
-//! The fields of a `record` that comes out of a subquery as a column.
+//! The fields of a `record` that comes out of a subquery in an expression.
 
 use std::sync::Arc;
 
@@ -50,6 +51,10 @@ impl Binder<'_> {
         };
         match &value.kind {
             _ if value.ty != TypeId::RECORD => self.fields_of_type(value.ty),
+            ExprKind::Column(_) | ExprKind::Outer(..) => {
+                let place = usize::try_from(value.typmod).ok()?;
+                self.records.get(place).cloned()
+            }
             ExprKind::Record(fields, names) => {
                 let name = |at: usize| match names {
                     Some(names) => names.get(at).cloned().unwrap_or_default(),
@@ -62,10 +67,10 @@ impl Binder<'_> {
             }
             // The row of an item of FROM that may be missing.
             ExprKind::Case(_, row) => self.fields_of_value(row),
-            ExprKind::Call(function, ..) | ExprKind::SetCall(function, ..) => {
-                let columns = function.0.columns()?.iter();
-                let field = |(name, ty): &(&str, TypeId)| {
-                    named((*name).to_owned(), *ty, types::NO_TYPMOD, TypeId::NONE)
+            ExprKind::Call(function, _, types) | ExprKind::SetCall(function, _, types) => {
+                let columns = function.0.columns_of(types)?.into_iter();
+                let field = |(name, ty): (&str, TypeId)| {
+                    named(name.to_owned(), ty, types::NO_TYPMOD, TypeId::NONE)
                 };
                 Some(columns.map(field).collect())
             }
@@ -81,6 +86,17 @@ impl Binder<'_> {
                 Some(call.columns.iter().map(field).collect())
             }
             _ => None,
+        }
+    }
+
+    /// The modifier by which the query around knows the fields of a column of type `record`.
+    pub(super) fn record_column(&mut self, value: &Expr) -> i32 {
+        match self.fields_of_value(value) {
+            Some(fields) if value.ty == TypeId::RECORD => {
+                self.records.push(fields);
+                i32::try_from(self.records.len() - 1).unwrap_or(types::NO_TYPMOD)
+            }
+            _ => value.typmod,
         }
     }
 

@@ -11,7 +11,7 @@ use pg_query::protobuf::{
     Alias, JoinExpr, JoinType, Node, RangeFunction, RangeSubselect, RangeVar,
 };
 
-use super::expr::Place;
+use super::expr::{Place, Sets};
 use super::fixed::CalledItem;
 use super::scope::{plain_column, query_column, table_columns, Scope, ScopeColumn, ScopeTable};
 use super::select::Body;
@@ -383,7 +383,7 @@ impl Binder<'_> {
         };
         let beside = beside(scope);
         let place = Place {
-            sets: true,
+            sets: Sets::Whole,
             ..Place::plain("functions in FROM")
         };
         beside.inner_stands.set(place);
@@ -407,7 +407,7 @@ impl Binder<'_> {
             .as_ref()
             .map_or(name, |alias| alias.aliasname.clone());
         let of_record = match &expr.kind {
-            ExprKind::SetCall(called, ..) => called.0.columns(),
+            ExprKind::SetCall(called, _, types) => called.0.columns_of(types),
             _ => None,
         };
         let own = match &expr.kind {

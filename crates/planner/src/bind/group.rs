@@ -56,6 +56,13 @@ impl Grouping {
         self.questions.iter().map(answer).collect()
     }
 
+    /// What it computes from the rows of the input.
+    pub fn exprs_mut(&mut self) -> Vec<&mut Expr> {
+        let aggregates = self.aggregates.iter_mut();
+        let parts = aggregates.flat_map(AggregateCall::parts_mut);
+        self.groups.iter_mut().chain(parts).collect()
+    }
+
     /// The plan of the aggregation.
     pub fn plan(&self, input: Plan) -> Plan {
         let aggregates = self

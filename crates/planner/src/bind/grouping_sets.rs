@@ -12,7 +12,7 @@ use pg_query::protobuf::{
     CoercionForm, GroupingFunc, GroupingSet, GroupingSetKind, Node, SelectStmt,
 };
 
-use super::expr::Place;
+use super::expr::{Place, Sets};
 use super::group::Grouping;
 use super::level::Marks;
 use super::scope::Scope;
@@ -30,6 +30,12 @@ const CUBE_MAX: usize = 12;
 
 /// GROUPING takes so many arguments, one for each bit of its result but the sign; more is 54023.
 const GROUPING_ARGUMENTS_MAX: usize = 31;
+
+/// Where keys stand.
+const KEY: Place = Place {
+    sets: Sets::Anywhere,
+    ..Place::plain("GROUP BY")
+};
 
 /// Places of expressions in the list of those that are grouped by.
 type Set = Vec<usize>;
@@ -167,7 +173,7 @@ impl Binder<'_> {
         let (scope, columns) = (named.scope, named.columns);
         let is_name = matches!(node, NodeEnum::ColumnRef(_));
         let input = match is_name {
-            true => self.expr(node, scope, Place::plain("GROUP BY")),
+            true => self.expr(node, scope, KEY),
             false => Err(Error::internal("no name")),
         };
         let (expr, output) = match input {
@@ -180,7 +186,7 @@ impl Binder<'_> {
                         (named.exprs[place].clone(), Some(place))
                     }
                     None if is_name => return Err(missing),
-                    None => (self.expr(node, scope, Place::plain("GROUP BY"))?, None),
+                    None => (self.expr(node, scope, KEY)?, None),
                 }
             }
         };
@@ -219,12 +225,7 @@ impl Binder<'_> {
                 window.location.0,
             ));
         }
-        self.check_equality(expr.ty, expr.leftmost())?;
-        if expr.any(&Expr::is_set) {
-            let what = "grouping by an output column that is a set";
-            return Err(self.unsupported(what, expr.location.0));
-        }
-        Ok(())
+        self.check_equality(expr.ty, expr.leftmost())
     }
 
     /// GROUPING(…).

@@ -66,7 +66,7 @@ impl Binder<'_> {
         let mut exprs = exprs.chain(&outputs.exprs);
         let free = !exprs.any(looks_outside)
             && source.is_some_and(can_move_source)
-            && !outputs.exprs.iter().any(Expr::is_set);
+            && !outputs.exprs.iter().any(Expr::has_sets);
         if keys.inner.is_empty() || !free || outputs.windows() {
             return;
         }

@@ -60,12 +60,14 @@ mod keys;
 mod level;
 pub mod literals;
 mod merge;
+mod named;
 mod naming;
 mod ordered_set;
 mod outputs;
 mod partition;
 mod parts;
 mod policy;
+mod project_set;
 mod pull_up;
 mod record;
 mod routine;
@@ -222,6 +224,9 @@ pub struct Binder<'a> {
     sublinks: usize,
     depth: usize,
     query_depth: usize,
+    /// The fields of rows that queries inside of the statement give as columns of type `record`; the
+    /// column's modifier is the place among these.
+    records: Vec<Vec<fields::Field>>,
     subqueries: usize,
     /// Whether the text at work comes from the catalog: relations stand in it by oid.
     stored: bool,
@@ -294,6 +299,7 @@ impl<'a> Binder<'a> {
             sublinks: 0,
             depth: 0,
             query_depth: 0,
+            records: Vec::new(),
             subqueries: 0,
             stored: false,
             positional: false,

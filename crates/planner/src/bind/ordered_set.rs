@@ -36,12 +36,10 @@ impl Binder<'_> {
         place: Place,
     ) -> Result<Expr> {
         let location = call.location;
-        let below = Place {
-            sets: false,
-            ..place
-        };
+        let below = place.inside();
         let marks = Marks::of(scope);
         let direct = self.nodes(&call.args, scope, below)?;
+        self.refuse_sets(&direct, "aggregate")?;
         let order = self.within_group(call, scope)?;
         let mut known = aggregates_named(name).iter();
         let hypothetical = known.find(|known| {

@@ -30,11 +30,11 @@ use syntax::parser::NodeEnum;
 use types::TypeId;
 
 /// The arguments of a call as they were written.
-struct Written<'w> {
+pub(super) struct Written<'w> {
     /// Those without a name come first.
-    args: Vec<Expr>,
+    pub(super) args: Vec<Expr>,
     /// The names of the last of them.
-    names: Vec<&'w str>,
+    pub(super) names: Vec<&'w str>,
     /// Whether the last is the array of a VARIADIC.
     variadic: bool,
 }
@@ -99,7 +99,7 @@ impl Binder<'_> {
         self.call_of(call, names, &routines, written)
     }
 
-    fn written_arguments<'w>(
+    pub(super) fn written_arguments<'w>(
         &mut self,
         call: &'w FuncCall,
         scope: &Scope<'_>,
@@ -182,6 +182,12 @@ impl Binder<'_> {
         })?;
         match chosen {
             None if is_aggregate(names) => Ok(None),
+            None if !written.names.is_empty() && matches!(names, [_]) => {
+                match self.named_built_in(names[0], &written, location)? {
+                    Some(call) => Ok(Some(call)),
+                    None => Err(self.no_routine(&shown, &types, &written, location)),
+                }
+            }
             None => Err(self.no_routine(&shown, &types, &written, location)),
             Some(Chosen::BuiltIn(found)) => {
                 self.call_found(found, written.args, location).map(Some)
@@ -203,7 +209,7 @@ impl Binder<'_> {
         }
     }
 
-    fn no_routine(
+    pub(super) fn no_routine(
         &self,
         name: &str,
         types: &[TypeId],
@@ -399,7 +405,7 @@ impl Binder<'_> {
     }
 
     /// The default of an argument where none was given.
-    fn default_given(&mut self, text: &str, ty: TypeId) -> Result<Expr> {
+    pub(super) fn default_given(&mut self, text: &str, ty: TypeId) -> Result<Expr> {
         // Its places are those of another text.
         let recorded = self.recorded.take();
         let value = self.stored(text, &Scope::default(), Place::DEFAULT);

@@ -13,8 +13,9 @@ use pg_query::protobuf::{Node, SubLink};
 
 use super::expr::Place;
 use super::parts::internal_call;
+use super::project_set::projection;
 use super::scope::Scope;
-use super::select::{projection, Query};
+use super::select::Query;
 use super::sublink::Outer;
 use super::{inner, strings, Binder};
 use crate::logical::truth;

@@ -16,6 +16,7 @@ use super::group::{settle_places, Grouping};
 use super::keys::{Keys, Parts};
 use super::naming::parts_of;
 use super::outputs::{Order, Outputs};
+use super::project_set::{self, projection};
 use super::scope::Scope;
 use super::window_plan::windows;
 use super::{boxed, inner, strings, Binder, OutputColumn};
@@ -23,7 +24,7 @@ use crate::logical::{all_of, conjuncts, Source};
 use crate::paths::access::scan_in_order;
 use crate::paths::filtered;
 use crate::plan::compile;
-use crate::plan::{Expr, ExprKind, LockRows, Plan, SetColumn, SortKey};
+use crate::plan::{Expr, ExprKind, LockRows, Plan, SortKey};
 use catalog::access::Guarded;
 use catalog::local::is_local;
 use catalog::RelationKind;
@@ -140,7 +141,15 @@ impl Binder<'_> {
             Ok(query)
         });
         self.query_depth -= 1;
-        bound
+        let mut bound = bound?;
+        if self.query_depth == 0 {
+            // Whoever is shown rows knows nothing of their columns.
+            let columns = bound.columns.iter_mut();
+            for column in columns.filter(|column| column.ty == TypeId::RECORD) {
+                column.typmod = types::NO_TYPMOD;
+            }
+        }
+        Ok(bound)
     }
 
     /// Leaves out the targets of EXISTS, which nobody looks at, and what their calls require, unless
@@ -220,7 +229,10 @@ impl Binder<'_> {
             let taken = std::mem::replace(expr, Expr::constant(Datum::Null, TypeId::TEXT, -1));
             *expr = self.settle(taken)?;
             column.ty = expr.ty;
-            column.typmod = expr.typmod;
+            column.typmod = match self.query_depth {
+                1 => expr.typmod,
+                _ => self.record_column(expr),
+            };
         }
         let distinct_on = self.distinct_on(select, &scope, &exprs, &columns)?;
         let mut outputs = Outputs {
@@ -262,7 +274,8 @@ impl Binder<'_> {
                     Some(source) => self.planner().plan(source, conditions)?,
                 };
                 if locking {
-                    self.check_locking(select, grouped, windowed)?;
+                    let sets = outputs.all().any(Expr::has_sets);
+                    self.check_locking(select, (grouped, windowed, sets))?;
                     let (exprs, order) = (outputs.exprs, outputs.order);
                     return self
                         .finish_locking(select, plan, exprs, order, columns, rechecks, &scope);
@@ -302,7 +315,11 @@ impl Binder<'_> {
     }
 
     /// FOR UPDATE takes rows of tables.
-    fn check_locking(&self, select: &SelectStmt, grouped: bool, windowed: bool) -> Result<()> {
+    fn check_locking(
+        &self,
+        select: &SelectStmt,
+        (grouped, windowed, sets): (bool, bool, bool),
+    ) -> Result<()> {
         let what = if !select.distinct_clause.is_empty() {
             "DISTINCT clause"
         } else if !select.group_clause.is_empty() {
@@ -313,6 +330,8 @@ impl Binder<'_> {
             "aggregate functions"
         } else if windowed {
             "window functions"
+        } else if sets {
+            "set-returning functions in the target list"
         } else {
             return Ok(());
         };
@@ -525,6 +544,7 @@ impl Binder<'_> {
             ..group.clone()
         };
         let columns = grouping.groups.iter().enumerate().map(as_column).collect();
+        let input = project_set::below(input, &mut grouping.exprs_mut());
         let input = match self.methods.by_index() {
             true => extreme::cut(input, &grouping),
             false => input,
@@ -810,7 +830,7 @@ fn is_plain(select: &SelectStmt, outputs: &Outputs) -> bool {
         && select.limit_count.is_none()
         && select.limit_offset.is_none()
         && outputs.order.is_empty()
-        && !outputs.exprs.iter().any(Expr::is_set)
+        && !outputs.exprs.iter().any(Expr::has_sets)
 }
 
 /// The items that the locking clauses name; none if one of them is for all.
@@ -879,29 +899,6 @@ fn in_order(plan: &mut Plan, order: &[Order], few: bool) -> bool {
         }
         _ => false,
     }
-}
-
-/// The plan's rows with other columns.
-pub(super) fn projection(input: Plan, exprs: &[Expr]) -> Plan {
-    if !exprs.iter().any(Expr::is_set) {
-        return Plan::Project(Rc::new(input), exprs.iter().map(compile).collect());
-    }
-    let columns = exprs
-        .iter()
-        .map(|expr| match &expr.kind {
-            ExprKind::SetCall(function, args, types) => SetColumn::Set(
-                *function,
-                args.iter().map(compile).collect(),
-                types.clone(),
-                expr.ty,
-            ),
-            ExprKind::Routine(call, args) if call.routine.set => {
-                SetColumn::Routine(call.clone(), args.iter().map(compile).collect())
-            }
-            _ => SetColumn::One(compile(expr)),
-        })
-        .collect();
-    Plan::ProjectSet(Rc::new(input), columns)
 }
 
 /// Descending, NULLs first.

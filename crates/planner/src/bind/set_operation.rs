@@ -9,8 +9,9 @@ use pg_query::protobuf::{SelectStmt, SetOperation as SetOp};
 
 use super::domain::one_domain;
 use super::expr::Place;
+use super::project_set::projection;
 use super::scope::Scope;
-use super::select::{is_with_ties, projection, sort_order, Body, Query};
+use super::select::{is_with_ties, sort_order, Body, Query};
 use super::{boxed, inner, strings, Binder, OutputColumn};
 use crate::plan::compile;
 use crate::plan::{Expr, ExprKind, Plan, SetOperation, SortKey};
@@ -58,8 +59,13 @@ impl Binder<'_> {
                 }
                 _ => self.unify(column, "VALUES")?,
             };
-            let typmod = column.first().map_or(-1, |first| first.typmod);
-            let same = column.iter().all(|expr| expr.typmod == typmod);
+            let first = column.first();
+            let is_record = ty == TypeId::RECORD;
+            let same = is_record
+                || column
+                    .iter()
+                    .all(|expr| Some(expr.typmod) == first.map(|first| first.typmod));
+            let typmod = first.map_or(-1, |first| self.record_column(first));
             columns.push(OutputColumn {
                 name: format!("column{}", place + 1),
                 ty,
@@ -203,7 +209,8 @@ impl Binder<'_> {
             let pair = [of(&left, column), of(&right, other)];
             let ty = functions::select_common_type(&pair, name)
                 .map_err(|error| self.place(error, right.locations[place]))?;
-            if column.typmod != other.typmod || column.ty != other.ty {
+            let is_record = column.ty == TypeId::RECORD && other.ty == TypeId::RECORD;
+            if !is_record && (column.typmod != other.typmod || column.ty != other.ty) {
                 column.typmod = -1;
             }
             if operation != SetOperation::Union || !select.all {

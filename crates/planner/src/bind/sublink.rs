@@ -62,6 +62,9 @@ impl Binder<'_> {
             Some(test) => Some(self.expr(inner(test)?, scope, place)?),
             None => None,
         };
+        if let Some(test) = &test {
+            self.refuse_set_in_rows(test, link.location)?;
+        }
         Ok((query, outer, test))
     }
 

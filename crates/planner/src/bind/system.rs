@@ -61,7 +61,7 @@ impl Binder<'_> {
                 }
             });
         }
-        Ok(super::select::projection(
+        Ok(super::project_set::projection(
             self.plan_of(query.body)?,
             &outputs,
         ))

@@ -11,12 +11,12 @@ use pg_query::protobuf::{
 };
 
 use super::assignments::{last_given, part_given};
-use super::expr::Place;
+use super::expr::{Place, Sets};
 use super::foreign::Touch;
 use super::from::refuse_only;
 use super::given::{given, refused_insert, Given};
+use super::project_set::projection;
 use super::scope::{Scope, ScopeTable};
-use super::select::projection;
 use super::updatable::{Verb, Writable};
 use super::window::window_in;
 use super::{boxed, inner, qualified, Binder, OutputColumn};
@@ -492,6 +492,14 @@ impl Binder<'_> {
         named: &[Node],
         scope: &Scope<'_>,
     ) -> Result<Plan> {
+        // The values of one row alone are a target list; MERGE writes one row for each of its own.
+        let place_of_value = match lists.len() == 1 && scope.tables.is_empty() {
+            true => Place {
+                sets: Sets::Anywhere,
+                ..Place::plain("VALUES")
+            },
+            false => Place::plain("VALUES"),
+        };
         let mut rows = Vec::with_capacity(lists.len());
         let mut width = None;
         for node in lists {
@@ -503,7 +511,7 @@ impl Binder<'_> {
             let count = items.len();
             if *width.get_or_insert(count) != count {
                 let first = items.first();
-                let first = first.map(|item| self.node(item, scope, Place::plain("VALUES")));
+                let first = first.map(|item| self.node(item, scope, place_of_value));
                 return Err(self.error(
                     SqlState::SYNTAX_ERROR,
                     "VALUES lists must all be the same length",
@@ -525,7 +533,7 @@ impl Binder<'_> {
                     _ if *allowed == Given::Refused => return Err(refused_insert(column)),
                     _ if *allowed == Given::Ignored => self.default(table, *place)?,
                     item => {
-                        let value = self.expr(item, scope, Place::plain("VALUES"))?;
+                        let value = self.expr(item, scope, place_of_value)?;
                         let before = last_given(&given, places, *place);
                         match part {
                             Some(part) => self.inserted_part(table, *place, part, value, before)?,
@@ -536,11 +544,14 @@ impl Binder<'_> {
                 given.push(value);
             }
             if count > places.len() {
-                let extra = self.node(&items[places.len()], scope, Place::plain("VALUES"))?;
+                let extra = self.node(&items[places.len()], scope, place_of_value)?;
                 self.check_count(count, places.len(), extra.location.0, named)?;
             }
             self.check_count(count, places.len(), -1, named)?;
             let row = self.complete(table, &places[..given.len()], given)?;
+            if row.iter().any(Expr::has_sets) {
+                return Ok(projection(Plan::Values(vec![Vec::new()]), &row));
+            }
             rows.push(row.iter().map(compile).collect());
         }
         Ok(Plan::Values(rows))
@@ -794,8 +805,13 @@ impl Binder<'_> {
                 ));
             }
             let is_grouping = |part: &Expr| matches!(part.kind, ExprKind::Grouping(_));
-            let refused =
-                expr.any(&|part| matches!(part.kind, ExprKind::Aggregate(_)) || part.is_set());
+            let mut set = None;
+            expr.visit(&mut |part| set = set.or(part.is_set().then_some(part.location.0)));
+            if let Some(location) = set {
+                let message = "set-returning functions are not allowed in RETURNING";
+                return Err(self.error(SqlState::FEATURE_NOT_SUPPORTED, message, location));
+            }
+            let refused = expr.any(&|part| matches!(part.kind, ExprKind::Aggregate(_)));
             if refused || expr.any(&is_grouping) {
                 let what = if refused {
                     "aggregate functions"

@@ -1,0 +1,50 @@
+-- names: nargs nargs_doc nargs_f
+-- Named and mixed notation for the arguments of built-in functions.
+select make_interval(days => 10);
+select make_interval(1, hours => 5, mins => 2);
+select make_interval(secs => 1.5, years := 2);
+select make_interval(hours => 1) = interval '1 hour' as same;
+select make_date(year => 2024, month => 2, day => 29);
+select make_time(hour => 8, min => 15, sec => 23.5);
+select make_timestamp(2024, 2, mday => 29, hour => 1, min => 2, sec => 3);
+select jsonb_set(jsonb_in => '{"a":1}', path => '{b}', replacement => '2');
+select jsonb_set('{"a":1}', '{b}', replacement => '2', create_if_missing => false);
+select jsonb_insert('{"a":[1]}', '{a,0}', '0', insert_after => true);
+select jsonb_path_query(target => '{"a":[1,2,3]}', path => '$.a[*] ? (@ > $min)', vars => '{"min":1}');
+select jsonb_path_exists('{"a":1}', path => '$.b');
+select jsonb_path_query_first(silent => true, path => 'strict $.b', target => '{"a":1}');
+select * from jsonb_path_query('[1,2]', path => '$[*]', silent => true) as v(e);
+create table nargs (nargs_doc jsonb, n int);
+insert into nargs values ('{"x":1}', 3), ('{"x":2}', 4);
+select jsonb_set(replacement => to_jsonb(n), jsonb_in => nargs_doc, path => '{x}') as made from nargs order by n;
+select make_interval(days => n) from nargs order by n;
+select max(make_interval(days => n)) from nargs;
+update nargs set nargs_doc = jsonb_set(nargs_doc, path => '{y}', replacement => '0') where n = 3;
+select nargs_doc from nargs order by n;
+select key, value from nargs, jsonb_each(from_json => nargs_doc) where n = 3 order by 1;
+prepare nargs_f (int) as select make_interval(weeks => $1);
+execute nargs_f(2);
+deallocate nargs_f;
+-- A routine of the same name does not hide the built-in one.
+create function make_interval(apples int) returns int language sql as 'select $1 * 100';
+select make_interval(days => 3);
+select make_interval(apples => 3);
+drop function make_interval(int);
+-- What does not fit.
+select make_interval(dayz => 10);
+select make_interval(1, years => 10);
+select make_interval(days => 10, days => 11);
+select make_interval(days => 10, 11);
+select make_interval(days => 'x');
+select make_interval(days => true);
+select make_date(year => 2024);
+select abs(x => 1);
+select sum(x => 1);
+select nosuch(x => 1);
+select pg_catalog.make_interval(days => 1);
+select nosuchschema.make_interval(days => 1);
+select make_interval(distinct days => 1);
+select make_interval(days => 1) over ();
+select make_interval(days => sum(n)::int) from nargs;
+select make_interval(days => generate_series(1, 2)) as i;
+drop table nargs;
