@@ -1,4 +1,4 @@
--- names: nargs nargs_doc nargs_f
+-- names: nargs
 -- Named and mixed notation for the arguments of built-in functions.
 select make_interval(days => 10);
 select make_interval(1, hours => 5, mins => 2);

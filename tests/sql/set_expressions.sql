@@ -1,4 +1,4 @@
--- names: qsetw label_q tags qsetw_f qsetw2 qsetw3 qsetw_p
+-- names: qsetw tags
 -- Set-returning functions inside expressions of the select list, of ORDER BY and of GROUP BY.
 create table qsetw (id int primary key, label_q text, tags int[]);
 insert into qsetw values (1, 'a,b', '{10,20,30}'), (2, 'c', '{}'), (3, 'd,e', '{40}'), (4, null, null);

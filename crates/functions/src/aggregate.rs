@@ -11,9 +11,7 @@
 //! | string_agg, array_agg, range_agg | what was collected |
 //! | percentiles, mode, rank of a row that might be there | see [`super::ordered_set`] |
 //! | json_agg, jsonb_object_agg and kin | the text, or the parts, so far |
-//!
-//! # What it leaves out
-//! Regression aggregates.
+//! | regression and correlation of pairs of floats | see [`super::regression`] |
 
 use std::cmp::Ordering;
 use std::sync::{Arc, OnceLock};
@@ -22,10 +20,12 @@ use base::coro;
 use base::error::{Error, Result, SqlState};
 use base::hash::HashMap;
 
+use super::float_sums::{add_floats, float, float_overflow};
 use super::json::make::{Gathered, Gathering};
 use super::ordered_set::{Direction, OrderedSet, Sorted};
+use super::regression::{Fit, Pairs};
 use super::table_aggregates::AGGREGATES;
-use super::{bits, comparison};
+use super::{array_shapes, bits, comparison};
 use types::{
     compare, growth, range, Array, Datum, EvalContext, Interval, Multirange, Numeric, Range, TypeId,
 };
@@ -53,12 +53,14 @@ pub(crate) enum Kind {
     BitXor,
     Join,
     Collect,
+    CollectArrays,
     Ranges,
     Intersect,
     Sorted(OrderedSet),
     Deviation(Spread),
     Variance(Spread),
     Json(Gathering),
+    Regression(Fit),
 }
 
 /// Whether the values are a sample or everything there is.
@@ -156,6 +158,7 @@ enum State {
     Bytes(Option<Vec<u8>>),
     Json(Box<Gathered>),
     Sorted(Box<Sorted>),
+    Pairs(Box<Pairs>),
     /// With the memory that they take.
     Elements(Option<Vec<Datum>>, usize),
 }
@@ -220,7 +223,8 @@ impl Aggregate {
             Kind::Join => State::Text(None),
             Kind::Json(gathering) => State::Json(Box::new(gathering.start())),
             Kind::Sorted(what) => State::Sorted(Box::new(Sorted::new(what, argument_types))),
-            Kind::Collect | Kind::Ranges => State::Elements(None, 0),
+            Kind::Regression(_) => State::Pairs(Box::default()),
+            Kind::Collect | Kind::CollectArrays | Kind::Ranges => State::Elements(None, 0),
             _ => State::Value(Datum::Null),
         };
         Accumulator {
@@ -230,13 +234,6 @@ impl Aggregate {
             state,
         }
     }
-}
-
-fn float_overflow() -> Error {
-    Error::new(
-        SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
-        "value out of range: overflow",
-    )
 }
 
 fn integer_overflow() -> Error {
@@ -251,27 +248,10 @@ fn integer(value: &Datum) -> Result<i64> {
     value.as_i64().ok_or_else(|| wrong(value))
 }
 
-fn float(value: &Datum) -> Result<f64> {
-    match value {
-        Datum::Float8(v) => Ok(*v),
-        Datum::Float4(v) => Ok(f64::from(*v)),
-        _ => Err(wrong(value)),
-    }
-}
-
 fn number(value: &Datum) -> Result<Numeric> {
     match value {
         Datum::Numeric(v) => Ok(v.clone()),
         _ => integer(value).map(Numeric::from),
-    }
-}
-
-/// The sum of floats, an overflow unless an infinity went in.
-fn add_floats(a: f64, b: f64) -> Result<f64> {
-    let sum = a + b;
-    match sum.is_infinite() && a.is_finite() && b.is_finite() {
-        true => Err(float_overflow()),
-        false => Ok(sum),
     }
 }
 
@@ -334,6 +314,9 @@ impl Accumulator {
         if let State::Sorted(sorted) = &mut self.state {
             return sorted.step(arguments);
         }
+        if let State::Pairs(pairs) = &mut self.state {
+            return pairs.step(arguments);
+        }
         let null = Datum::Null;
         let value = arguments.first().unwrap_or(&null);
         if let (Kind::CountRows, State::Count(count)) = (self.aggregate.kind, &mut self.state) {
@@ -343,6 +326,10 @@ impl Accumulator {
         if let State::Elements(elements, bytes) = &mut self.state {
             if self.aggregate.kind == Kind::Ranges && value.is_null() {
                 return Ok(());
+            }
+            if self.aggregate.kind == Kind::CollectArrays {
+                let first = elements.as_ref().and_then(|elements| elements.first());
+                array_shapes::check_stackable(first, value)?;
             }
             let more = growth::ELEMENT_BYTES + growth::bytes_of(value);
             growth::check_room(*bytes, more)?;
@@ -418,7 +405,7 @@ impl Accumulator {
                 }
                 bytes.get_or_insert_default().extend_from_slice(more);
             }
-            State::Elements(..) | State::Json(_) | State::Sorted(_) => {}
+            State::Elements(..) | State::Json(_) | State::Sorted(_) | State::Pairs(_) => {}
         }
         Ok(())
     }
@@ -525,6 +512,7 @@ impl Accumulator {
                     squares: q,
                 },
             ) => merge_deviations((count, sum, squares), (*c, *s, *q))?,
+            (State::Pairs(a), State::Pairs(b)) => a.merge(b)?,
             (State::Value(a), State::Value(b)) if !b.is_null() => {
                 let kept = std::mem::replace(a, Datum::Null);
                 *a = combine(kind, self.argument, kept, b)?;
@@ -608,6 +596,10 @@ impl Accumulator {
             State::Text(text) => text.as_ref().map_or(Datum::Null, Datum::text),
             State::Bytes(bytes) => bytes.as_ref().map_or(Datum::Null, Datum::bytea),
             State::Sorted(sorted) => sorted.finish()?,
+            State::Pairs(pairs) => match kind {
+                Kind::Regression(fit) => pairs.finish(fit),
+                _ => Datum::Null,
+            },
             State::Json(state) => match kind {
                 Kind::Json(gathering) => gathering.finish(state)?,
                 _ => Datum::Null,
@@ -615,6 +607,7 @@ impl Accumulator {
             State::Elements(elements, _) => match elements {
                 None => Datum::Null,
                 Some(values) if kind == Kind::Ranges => self.joined(values)?,
+                Some(values) if kind == Kind::CollectArrays => array_shapes::stacked(values)?,
                 Some(elements) => {
                     let mut all = Vec::with_capacity(elements.len());
                     for some in elements.chunks(COPIED_AT_ONCE) {

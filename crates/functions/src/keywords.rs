@@ -1,163 +1,94 @@
-//! Keywords that must be quoted when they are meant as names.
-//!
-//! Source: PostgreSQL 15, `pg_get_keywords()`: all but the unreserved ones.
+//! The words of the grammar: `pg_get_keywords()`, and which of them must be quoted to be names.
 
-/// Sorted.
-const QUOTED: &[&str] = &[
-    "all",
-    "analyse",
-    "analyze",
-    "and",
-    "any",
-    "array",
-    "as",
-    "asc",
-    "asymmetric",
-    "authorization",
-    "between",
-    "bigint",
-    "binary",
-    "bit",
-    "boolean",
-    "both",
-    "case",
-    "cast",
-    "char",
-    "character",
-    "check",
-    "coalesce",
-    "collate",
-    "collation",
-    "column",
-    "concurrently",
-    "constraint",
-    "create",
-    "cross",
-    "current_catalog",
-    "current_date",
-    "current_role",
-    "current_schema",
-    "current_time",
-    "current_timestamp",
-    "current_user",
-    "dec",
-    "decimal",
-    "default",
-    "deferrable",
-    "desc",
-    "distinct",
-    "do",
-    "else",
-    "end",
-    "except",
-    "exists",
-    "extract",
-    "false",
-    "fetch",
-    "float",
-    "for",
-    "foreign",
-    "freeze",
-    "from",
-    "full",
-    "grant",
-    "greatest",
-    "group",
-    "grouping",
-    "having",
-    "ilike",
-    "in",
-    "initially",
-    "inner",
-    "inout",
-    "int",
-    "integer",
-    "intersect",
-    "interval",
-    "into",
-    "is",
-    "isnull",
-    "join",
-    "lateral",
-    "leading",
-    "least",
-    "left",
-    "like",
-    "limit",
-    "localtime",
-    "localtimestamp",
-    "national",
-    "natural",
-    "nchar",
-    "none",
-    "normalize",
-    "not",
-    "notnull",
-    "null",
-    "nullif",
-    "numeric",
-    "offset",
-    "on",
-    "only",
-    "or",
-    "order",
-    "out",
-    "outer",
-    "overlaps",
-    "overlay",
-    "placing",
-    "position",
-    "precision",
-    "primary",
-    "real",
-    "references",
-    "returning",
-    "right",
-    "row",
-    "select",
-    "session_user",
-    "setof",
-    "similar",
-    "smallint",
-    "some",
-    "substring",
-    "symmetric",
-    "table",
-    "tablesample",
-    "then",
-    "time",
-    "timestamp",
-    "to",
-    "trailing",
-    "treat",
-    "trim",
-    "true",
-    "union",
-    "unique",
-    "user",
-    "using",
-    "values",
-    "varchar",
-    "variadic",
-    "verbose",
-    "when",
-    "where",
-    "window",
-    "with",
-    "xmlattributes",
-    "xmlconcat",
-    "xmlelement",
-    "xmlexists",
-    "xmlforest",
-    "xmlnamespaces",
-    "xmlparse",
-    "xmlpi",
-    "xmlroot",
-    "xmlserialize",
-    "xmltable",
-];
+use std::sync::OnceLock;
 
-/// Whether a word must be quoted.
+use base::error::Result;
+
+use super::sets::Records;
+use super::{Call, Rows};
+use types::{Datum, TypeId};
+
+const LISTED: &str = include_str!("keywords.txt");
+
+/// A word of the grammar.
+#[derive(Clone, Copy, Debug)]
+struct Keyword {
+    word: &'static str,
+    /// `U`, `C`, `T` or `R`.
+    category: u8,
+    /// Whether it may name a column without AS.
+    is_label: bool,
+}
+
+/// All of them, sorted.
+fn keywords() -> &'static [Keyword] {
+    static READ: OnceLock<Vec<Keyword>> = OnceLock::new();
+    READ.get_or_init(|| {
+        let lines = LISTED.lines().filter(|line| !line.starts_with('#'));
+        let keyword = |line: &'static str| {
+            let mut fields = line.split(' ');
+            let mut next = || fields.next().expect("a field of keywords.txt");
+            Keyword {
+                word: next(),
+                category: next().as_bytes()[0],
+                is_label: next() == "b",
+            }
+        };
+        lines.map(keyword).collect()
+    })
+}
+
+/// Whether a word must be quoted when it is meant as a name.
 pub fn is_reserved(word: &str) -> bool {
-    QUOTED.binary_search(&word).is_ok()
+    let all = keywords();
+    let found = all.binary_search_by(|keyword| keyword.word.cmp(word));
+    found.is_ok_and(|place| all[place].category != b'U')
+}
+
+pub(crate) static KEYWORDS: Records = Records {
+    columns: &[
+        ("word", TypeId::TEXT),
+        ("catcode", TypeId::CHAR),
+        ("barelabel", TypeId::BOOL),
+        ("catdesc", TypeId::TEXT),
+        ("baredesc", TypeId::TEXT),
+    ],
+    rows: listed,
+};
+
+/// `pg_get_keywords`.
+fn listed(_: &Call<'_>, _: &[Datum]) -> Result<Rows> {
+    let row = |keyword: &Keyword| {
+        let category = match keyword.category {
+            b'U' => "unreserved",
+            b'C' => "unreserved (cannot be function or type name)",
+            b'T' => "reserved (can be function or type name)",
+            _ => "reserved",
+        };
+        let label = match keyword.is_label {
+            true => "can be bare label",
+            false => "requires AS",
+        };
+        Ok(KEYWORDS.row(vec![
+            Datum::text(keyword.word),
+            Datum::Char(keyword.category),
+            Datum::Bool(keyword.is_label),
+            Datum::text(category),
+            Datum::text(label),
+        ]))
+    };
+    Ok(Box::new(keywords().iter().map(row)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_sorted() {
+        let all = keywords();
+        assert!(all.windows(2).all(|two| two[0].word < two[1].word));
+        assert!(is_reserved("select") && is_reserved("between") && is_reserved("left"));
+        assert!(!is_reserved("abort") && !is_reserved("selected"));
+    }
 }

@@ -5,24 +5,26 @@
 use super::aggregate::{Aggregate, Kind, Spread};
 use super::json::make::Gathering;
 use super::ordered_set::OrderedSet;
+use super::regression::Fit;
 use types::TypeId;
 
 macro_rules! aggregates {
     ($($oid:literal $name:literal ($($argument:ident)*) $result:ident
-       $kind:ident $((Spread::$spread:ident))? $((OrderedSet::$ordered:ident))? $((object $object:literal, binary $binary:literal))?;)*) => {
+       $kind:ident $((Spread::$spread:ident))? $((OrderedSet::$ordered:ident))? $((Fit::$fit:ident))? $((object $object:literal, binary $binary:literal))?;)*) => {
         pub(crate) static AGGREGATES: &[Aggregate] = &[
             $(Aggregate {
                 oid: $oid,
                 name: $name,
                 arguments: &[$(TypeId::$argument),*],
                 result: TypeId::$result,
-                kind: Kind::$kind $((Spread::$spread))? $((OrderedSet::$ordered))? $((Gathering { object: $object, binary: $binary }))?,
+                kind: Kind::$kind $((Spread::$spread))? $((OrderedSet::$ordered))? $((Fit::$fit))? $((Gathering { object: $object, binary: $binary }))?,
             }),*
         ];
     };
 }
 
 aggregates! {
+    4053 "array_agg" (ANYARRAY) ANYARRAY CollectArrays;
     2335 "array_agg" (ANYNONARRAY) ANYARRAY Collect;
     2100 "avg" (INT8) NUMERIC Avg;
     2101 "avg" (INT4) NUMERIC Avg;
@@ -45,8 +47,11 @@ aggregates! {
     6167 "bit_xor" (BIT) BIT BitXor;
     2517 "bool_and" (BOOL) BOOL And;
     2518 "bool_or" (BOOL) BOOL Or;
+    2829 "corr" (FLOAT8 FLOAT8) FLOAT8 Regression(Fit::Correlation);
     2147 "count" (ANY) INT8 Count;
     2803 "count" () INT8 CountRows;
+    2827 "covar_pop" (FLOAT8 FLOAT8) FLOAT8 Regression(Fit::CovariancePopulation);
+    2828 "covar_samp" (FLOAT8 FLOAT8) FLOAT8 Regression(Fit::CovarianceSample);
     2519 "every" (BOOL) BOOL And;
     3175 "json_agg" (ANYELEMENT) JSON Json(object false, binary false);
     3197 "json_object_agg" (ANY ANY) JSON Json(object true, binary false);
@@ -111,6 +116,15 @@ aggregates! {
     4301 "range_agg" (ANYRANGE) ANYMULTIRANGE Ranges;
     4389 "range_intersect_agg" (ANYMULTIRANGE) ANYMULTIRANGE Intersect;
     4450 "range_intersect_agg" (ANYRANGE) ANYRANGE Intersect;
+    2818 "regr_count" (FLOAT8 FLOAT8) INT8 Regression(Fit::Count);
+    2819 "regr_sxx" (FLOAT8 FLOAT8) FLOAT8 Regression(Fit::Sxx);
+    2820 "regr_syy" (FLOAT8 FLOAT8) FLOAT8 Regression(Fit::Syy);
+    2821 "regr_sxy" (FLOAT8 FLOAT8) FLOAT8 Regression(Fit::Sxy);
+    2822 "regr_avgx" (FLOAT8 FLOAT8) FLOAT8 Regression(Fit::AverageX);
+    2823 "regr_avgy" (FLOAT8 FLOAT8) FLOAT8 Regression(Fit::AverageY);
+    2824 "regr_r2" (FLOAT8 FLOAT8) FLOAT8 Regression(Fit::R2);
+    2825 "regr_slope" (FLOAT8 FLOAT8) FLOAT8 Regression(Fit::Slope);
+    2826 "regr_intercept" (FLOAT8 FLOAT8) FLOAT8 Regression(Fit::Intercept);
     2154 "stddev" (INT8) NUMERIC Deviation(Spread::Sample);
     2155 "stddev" (INT4) NUMERIC Deviation(Spread::Sample);
     2156 "stddev" (INT2) NUMERIC Deviation(Spread::Sample);

@@ -210,6 +210,15 @@ functions! {
     2167 "ceiling" (NUMERIC) NUMERIC "i" decimal::ceil;
     2169 "power" (NUMERIC NUMERIC) NUMERIC "i" decimal::power;
     2170 "width_bucket" (NUMERIC NUMERIC NUMERIC INT4) INT4 "i" decimal::width_bucket;
+    2731 "asind" (FLOAT8) FLOAT8 "i" degrees::asind;
+    2732 "acosd" (FLOAT8) FLOAT8 "i" degrees::acosd;
+    2733 "atand" (FLOAT8) FLOAT8 "i" degrees::atand;
+    2734 "atan2d" (FLOAT8 FLOAT8) FLOAT8 "i" degrees::atan2d;
+    2735 "sind" (FLOAT8) FLOAT8 "i" degrees::sind;
+    2736 "cosd" (FLOAT8) FLOAT8 "i" degrees::cosd;
+    2737 "tand" (FLOAT8) FLOAT8 "i" degrees::tand;
+    2738 "cotd" (FLOAT8) FLOAT8 "i" degrees::cotd;
+    3218 "width_bucket" (ANYCOMPATIBLE ANYCOMPATIBLEARRAY) INT4 "i" array_shapes::bucket;
     2308 "ceil" (FLOAT8) FLOAT8 "i" floating::ceil;
     2309 "floor" (FLOAT8) FLOAT8 "i" floating::floor;
     2310 "sign" (FLOAT8) FLOAT8 "i" floating::sign;

@@ -12,6 +12,7 @@ functions! {
     1349 "oidvectortypes" (OIDVECTOR) TEXT "s" sets::type_names;
     1403 "current_schemas" (BOOL) NAME_ARRAY "s" session Own::CurrentSchemas;
     1365 "makeaclitem" (OID OID TEXT BOOL) ACLITEM "i" acl::make;
+    1686 "pg_get_keywords" () RECORD "s" records keywords::KEYWORDS;
     1689 "aclexplode" (ACLITEM_ARRAY) RECORD "s" records acl::EXPLODED;
     2289 "pg_options_to_table" (TEXT_ARRAY) RECORD "s" records sets::OPTIONS;
     2856 "pg_timezone_names" () RECORD "s" records sets::ZONES;

@@ -25,6 +25,7 @@ functions! {
     722 "set_byte" (BYTEA INT4 INT4) BYTEA "i" bytes::set_byte;
     723 "get_bit" (BYTEA INT8) INT4 "i" bytes::get_bit;
     724 "set_bit" (BYTEA INT8 INT4) BYTEA "i" bytes::set_bit;
+    747 "array_dims" (ANYARRAY) TEXT "i" array_shapes::dims;
     748 "array_ndims" (ANYARRAY) INT4 "i" arrays::ndims;
     749 "overlay" (BYTEA BYTEA INT4 INT4) BYTEA "i" strings::bytes_overlay;
     752 "overlay" (BYTEA BYTEA INT4) BYTEA "i" strings::bytes_overlay;
@@ -58,6 +59,7 @@ functions! {
     1079 "regclass" (TEXT) REGCLASS "s" strings::to_regclass;
     1193 "array_fill" (ANYELEMENT INT4_ARRAY) ANYARRAY "in" array_edits::fill;
     1286 "array_fill" (ANYELEMENT INT4_ARRAY INT4_ARRAY) ANYARRAY "in" array_edits::fill;
+    1191 "generate_subscripts" (ANYARRAY INT4 BOOL) INT4 "i" set array_shapes::subscripts;
     1192 "generate_subscripts" (ANYARRAY INT4) INT4 "i" set arrays::subscripts;
     1200 "interval" (INTERVAL INT4) INTERVAL "i" strings::fit_scale;
     1238 "texticregexeq" (TEXT TEXT) BOOL "i" regexp::text_iregex;
@@ -69,6 +71,7 @@ functions! {
     1256 "textregexne" (TEXT TEXT) BOOL "i" regexp::text_not_regex;
     1257 "textlen" (TEXT) INT4 "i" strings::length;
     1258 "textcat" (TEXT TEXT) TEXT "i" strings::concatenate;
+    1268 "parse_ident" (TEXT BOOL) TEXT_ARRAY "i1" identifiers::parse_ident;
     1282 "quote_ident" (TEXT) TEXT "i" strings::quote_ident;
     1283 "quote_literal" (TEXT) TEXT "i" strings::quote_literal;
     1285 "quote_literal" (ANYELEMENT) TEXT "s" strings::quote_literal;
@@ -171,6 +174,7 @@ functions! {
     6172 "trim_array" (ANYARRAY INT4) ANYARRAY "i" array_edits::trim;
     3179 "cardinality" (ANYARRAY) INT4 "i" arrays::cardinality;
     3277 "array_position" (ANYCOMPATIBLEARRAY ANYCOMPATIBLE) INT4 "in" arrays::position;
+    3278 "array_position" (ANYCOMPATIBLEARRAY ANYCOMPATIBLE INT4) INT4 "in" array_shapes::position_from;
     3396 "regexp_match" (TEXT TEXT) TEXT_ARRAY "i" regexp::regexp_match;
     3397 "regexp_match" (TEXT TEXT TEXT) TEXT_ARRAY "i" regexp::regexp_match;
     3419 "sha224" (BYTEA) BYTEA "i" hashing::sha224;
@@ -194,6 +198,10 @@ functions! {
     6260 "regexp_instr" (TEXT TEXT INT4 INT4 INT4) INT4 "i" regexp::regexp_instr;
     6261 "regexp_instr" (TEXT TEXT INT4 INT4 INT4 TEXT) INT4 "i" regexp::regexp_instr;
     6262 "regexp_instr" (TEXT TEXT INT4 INT4 INT4 TEXT INT4) INT4 "i" regexp::regexp_instr;
+    6163 "bit_count" (BYTEA) INT8 "i" identifiers::bit_count;
+    6195 "ltrim" (BYTEA BYTEA) BYTEA "i" identifiers::bytes_ltrim;
+    6196 "rtrim" (BYTEA BYTEA) BYTEA "i" identifiers::bytes_rtrim;
+    6198 "unistr" (TEXT) TEXT "i" identifiers::unistr;
     6263 "regexp_like" (TEXT TEXT) BOOL "i" regexp::regexp_like;
     6264 "regexp_like" (TEXT TEXT TEXT) BOOL "i" regexp::regexp_like;
     6265 "regexp_substr" (TEXT TEXT) TEXT "i" regexp::regexp_substr;
@@ -201,4 +209,5 @@ functions! {
     6267 "regexp_substr" (TEXT TEXT INT4 INT4) TEXT "i" regexp::regexp_substr;
     6268 "regexp_substr" (TEXT TEXT INT4 INT4 TEXT) TEXT "i" regexp::regexp_substr;
     6269 "regexp_substr" (TEXT TEXT INT4 INT4 TEXT INT4) TEXT "i" regexp::regexp_substr;
+    13208 "information_schema._pg_expandarray" (ANYARRAY) RECORD "i" records array_shapes::EXPANDED;
 }

@@ -178,15 +178,20 @@ fn procedures(rows: &mut Rows) {
     functions::all_windows().for_each(|window| window_row(window, rows));
 }
 
-/// What the names of functions in schema `quorate` begin with, where functions are listed.
-const PREFIX: &str = "quorate.";
+/// The schemas beside `pg_catalog` that functions are listed with.
+const SCHEMAS: &[(&str, u32)] = &[
+    ("quorate", QUORATE),
+    ("information_schema", INFORMATION_SCHEMA),
+];
 
 /// The schema of a built-in function and its name there.
 pub(super) fn function_name(listed: &str) -> (u32, &str) {
-    match listed.strip_prefix(PREFIX) {
-        Some(name) => (QUORATE, name),
-        None => (PG_CATALOG, listed),
-    }
+    let found = listed.split_once('.').and_then(|(schema, name)| {
+        let mut known = SCHEMAS.iter();
+        let known = known.find(|known| known.0 == schema)?;
+        Some((known.1, name))
+    });
+    found.unwrap_or((PG_CATALOG, listed))
 }
 
 fn procedure_row(function: &Function, rows: &mut Rows) {
@@ -199,6 +204,15 @@ fn procedure_row(function: &Function, rows: &mut Rows) {
     let set = function.is_set_returning();
     let fact = facts::of_function(function.oid);
     let (schema, name) = function_name(function.name);
+    let outputs = function.columns().unwrap_or_default();
+    let inputs = function.arguments;
+    let all = inputs.iter().chain(outputs.iter().map(|column| &column.1));
+    let all = all.map(|ty| oid(ty.0)).collect();
+    let modes = (function.variadic || !outputs.is_empty()).then_some((
+        inputs.len(),
+        function.variadic,
+        outputs.len(),
+    ));
     rows.push([
         ("oid", oid(function.oid)),
         ("proname", text(name)),
@@ -227,9 +241,25 @@ fn procedure_row(function: &Function, rows: &mut Rows) {
         ("pronargdefaults", small(usize::from(function.defaults))),
         ("prorettype", oid(function.result.0)),
         ("proargtypes", vector(TypeId::OID, arguments)),
+        (
+            "proallargtypes",
+            modes.map_or(Datum::Null, |_| array(TypeId::OID, all)),
+        ),
+        ("proargmodes", modes.map_or(Datum::Null, argument_modes)),
         ("proargnames", argument_names(fact)),
         ("prosrc", text(fact.map_or(name, |fact| fact.source))),
     ]);
+}
+
+/// `proargmodes` of so many inputs, the last of which takes the rest or not, and outputs.
+fn argument_modes((inputs, variadic, outputs): (usize, bool, usize)) -> Datum {
+    let input = |at| match variadic && at + 1 == inputs {
+        true => b'v',
+        false => b'i',
+    };
+    let outputs = std::iter::repeat_n(b'o', outputs);
+    let modes = (0..inputs).map(input).chain(outputs).map(char);
+    array(TypeId::CHAR, modes.collect())
 }
 
 /// `proargnames`.
