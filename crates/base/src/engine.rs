@@ -33,10 +33,11 @@
 //! | [`StorageMonitor`] | says how large things are | `pg_relation_size`, `quorate.storage` |
 //! | [`LockManager`] | locks of sessions; who waits for whom | advisory locks, `pg_locks` |
 //! | [`Outcomes`] | knows what became of transactions | sessions after a failover, `txid_status` |
+//! | [`PreparedTransactions`] | knows and resolves prepared transactions | COMMIT PREPARED, `pg_prepared_xacts` |
 //! | [`Administrator`] | does what an operator asks for | schema `quorate`, CHECKPOINT |
 //! | [`TempSpace`] | scratch space | statements whose rows do not fit in memory |
 //!
-//! An engine may do without the last four; what needs the first three of them is then 0A000, and
+//! An engine may do without the last five; what needs the first four of them is then 0A000, and
 //! without scratch space a statement fails when its memory is used up. A [`Transaction`] is
 //! divided in the same manner: what each of them can do are its supertraits, and the last three,
 //! which some do without, are asked for:
@@ -79,6 +80,7 @@ mod configuration;
 mod gate;
 mod locking;
 mod outcomes;
+mod prepared;
 mod reading;
 mod savepoints;
 mod sequences;
@@ -105,6 +107,7 @@ pub use outcomes::{
     Flight, Outcomes, TxnOutcome, XidKind, XidStatus, FIRST_XID, PLACES_AHEAD_MAX,
     PLACES_BETWEEN_TERMS,
 };
+pub use prepared::{MayResolve, Preparation, PreparedTransaction, PreparedTransactions};
 pub use reading::{Direction, Reading};
 pub use savepoints::{Savepoint, Savepoints, ViewId, Views};
 pub use sequences::{SequencePosition, SequenceSpec, SequenceValues, Sequences};
@@ -145,6 +148,8 @@ pub struct Engine {
     pub locks: Option<Arc<dyn LockManager>>,
     /// Knows what became of transactions; none where nothing is kept of them.
     pub outcomes: Option<Arc<dyn Outcomes>>,
+    /// Knows prepared transactions; none where none can be.
+    pub prepared: Option<Arc<dyn PreparedTransactions>>,
     /// Does what operators ask for; none where there is no cluster.
     pub administrator: Option<Arc<dyn Administrator>>,
     /// Scratch space of statements; none where there is no disk.
@@ -168,6 +173,15 @@ impl Engine {
     pub fn outcomes(&self) -> Result<&dyn Outcomes> {
         let absent = || Error::unsupported("asking for outcomes of transactions here");
         self.outcomes.as_deref().ok_or_else(absent)
+    }
+
+    /// Who knows prepared transactions.
+    ///
+    /// # Errors
+    /// 0A000 where nobody does.
+    pub fn prepared(&self) -> Result<&dyn PreparedTransactions> {
+        let absent = || Error::unsupported("prepared transactions here");
+        self.prepared.as_deref().ok_or_else(absent)
     }
 
     /// Who does what an operator asks for.

@@ -33,6 +33,7 @@ use crate::build::Plan;
 use crate::bulk::Announced;
 use crate::group::outcomes;
 use crate::groups::Groups;
+use crate::prepared::Prepared;
 use crate::record::{Body, Change, RowChange};
 use crate::registry::{index_key, Indexes, Registry};
 
@@ -49,6 +50,8 @@ pub struct Derived {
     configuration: bool,
     /// Whether groups of the cluster do.
     groups: bool,
+    /// What it does to what is prepared.
+    prepared: Vec<RowChange>,
     /// Builds that begin.
     begun: Vec<Plan>,
     /// Builds that end …
@@ -255,6 +258,9 @@ fn derive_with(
         }
         derived.configuration |= change.tree == TreeId::CONFIGURATION;
         derived.groups |= change.tree == TreeId::GROUPS;
+        if change.tree == TreeId::PREPARED {
+            derived.prepared.push(change.clone());
+        }
         match (change.tree, &change.change) {
             (TreeId::DESCRIPTORS, Change::Delete) => derived.dropped.push(tree_of(&change.key)?),
             (TreeId::BUILDS, Change::Insert(row)) => derived.begun.push(Plan::from_row(row)?),
@@ -606,6 +612,11 @@ impl Pieces {
         if derived.groups {
             registry.groups().note(lsn, groups(store)?);
         }
+        if !derived.prepared.is_empty() {
+            let prepared = registry.prepared().newest();
+            let prepared = prepared.changed(&derived.prepared)?;
+            registry.prepared().note(lsn, prepared);
+        }
         Ok(true)
     }
 
@@ -652,6 +663,13 @@ pub fn groups(store: &Store) -> Result<Groups> {
     let mut groups = Groups::default();
     for_each_row(store, TreeId::GROUPS, |key, row| groups.take(key, row))?;
     Ok(groups)
+}
+
+/// What is prepared as of the newest position.
+pub fn prepared(store: &Store) -> Result<Prepared> {
+    let mut prepared = Prepared::default();
+    for_each_row(store, TreeId::PREPARED, |key, row| prepared.take(key, row))?;
+    Ok(prepared)
 }
 
 /// The settings of the cluster as they are at the newest position, which is `lsn`.

@@ -7,6 +7,7 @@ use base::limits::UNCOMMITTED_BYTES_MAX;
 use base::{Error, GroupId, Lsn, NodeId, Result, Term};
 
 use crate::directory::Directory;
+use crate::prepared::Prepared;
 
 /// The newest entries of the log are in memory as far as this part of the pages' room goes.
 const LOG_CACHE_SHARE: usize = 16;
@@ -279,12 +280,24 @@ pub trait Transport: Send + Sync {
     fn flush(&self);
 }
 
+/// How a node begins to lead.
+#[derive(Clone, Copy, Debug)]
+pub struct Leads<'a> {
+    /// The term.
+    pub term: Term,
+    /// What is prepared, in the log of this leader: it holds the locks of that.
+    pub prepared: &'a Prepared,
+}
+
 /// Told of what voids locks and snapshots. Called with the group's latch held: it must not call
 /// the group.
 pub trait Observer: Send + Sync {
-    /// From now on this node leads in `term`, or in none. Locks and transactions of other terms
-    /// are void; their commits will be refused with 40001.
-    fn leading(&self, term: Option<Term>);
+    /// From now on this node leads, or does not. Locks and transactions of other terms are void;
+    /// their commits will be refused with 40001.
+    ///
+    /// # Errors
+    /// Why it cannot lead; it stops.
+    fn leading(&self, leads: Option<Leads<'_>>) -> Result<()>;
 
     /// Entries above `to` were taken out of the log by the leader of `term`.
     fn cut(&self, term: Term, to: Lsn);
@@ -292,6 +305,9 @@ pub trait Observer: Send + Sync {
 
 /// An observer that does nothing.
 impl Observer for () {
-    fn leading(&self, _term: Option<Term>) {}
+    fn leading(&self, _leads: Option<Leads<'_>>) -> Result<()> {
+        Ok(())
+    }
+
     fn cut(&self, _term: Term, _to: Lsn) {}
 }

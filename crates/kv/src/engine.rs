@@ -17,8 +17,8 @@ use std::sync::Arc;
 use base::cluster::Administration;
 use base::engine::{
     Administrator, CatalogChanges, CatalogVersion, ClusterMonitor, ClusterSettings, ClusterStatus,
-    Configuration, Direction, Engine, Flight, Gate, LockInfo, LockManager, Outcomes, RowBatch,
-    SequencePosition, SequenceSpec, SequenceValues, Sequences, SessionLocks, StorageMonitor,
+    Configuration, Direction, Engine, Flight, Gate, LockInfo, LockManager, MayResolve, Outcomes,
+    PreparedTransaction, PreparedTransactions, RowBatch, SequencePosition, SequenceSpec, SequenceValues, Sequences, SessionLocks, StorageMonitor,
     StorageStatus, Transaction, Transactions, TreeSize, TxnOptions, XidStatus,
 };
 use base::env::{BoxFuture, Env};
@@ -30,13 +30,14 @@ use base::{
 use storage::{Gap, Read, Scanned, Scratch, Store};
 
 use crate::build::Plan;
-use crate::config::{GroupConfig, Observer, Transport};
+use crate::config::{GroupConfig, Leads, Observer, Transport};
 use crate::group::outcomes::AskedXid;
 use crate::group::{
     not_leader, term_is_over, BuildHandle, CommitRequest, Group, Snapshot, STANDBY_NAMES,
     TXN_SEQUENCE,
 };
 use crate::locks::{AdvisoryLocks, LockTable, Party, TxnLocks};
+use crate::prepared::{unknown, PreparedLocks};
 use crate::registry::Indexes;
 use crate::serial::Serial;
 use crate::txn::{Exports, Leader, Txn, View};
@@ -71,6 +72,7 @@ pub struct KvEngine {
     locks: Arc<LockTable>,
     serial: Arc<Serial>,
     exports: Arc<Exports<GroupView>>,
+    prepared: Arc<PreparedLocks>,
     ids: Mutex<Ids>,
 }
 
@@ -78,17 +80,22 @@ pub struct KvEngine {
 struct Leadership {
     locks: Arc<LockTable>,
     serial: Arc<Serial>,
+    prepared: Arc<PreparedLocks>,
     observer: Arc<dyn Observer>,
 }
 
 impl Observer for Leadership {
-    fn leading(&self, term: Option<Term>) {
+    fn leading(&self, leads: Option<Leads<'_>>) -> Result<()> {
         self.serial.clear();
-        match term {
-            Some(term) => self.locks.begin_term(term),
+        self.prepared.clear();
+        match leads {
+            Some(Leads { term, prepared }) => {
+                self.locks.begin_term(term);
+                self.prepared.begin_term(term, &self.locks, prepared)?;
+            }
             None => self.locks.clear(),
         }
-        self.observer.leading(term);
+        self.observer.leading(leads)
     }
 
     fn cut(&self, term: Term, to: Lsn) {
@@ -109,9 +116,11 @@ impl KvEngine {
     ) -> Result<Arc<KvEngine>> {
         let locks = Arc::new(LockTable::new(env.clone()));
         let serial = Serial::new();
+        let prepared = Arc::new(PreparedLocks::default());
         let leadership = Arc::new(Leadership {
             locks: locks.clone(),
             serial: serial.clone(),
+            prepared: prepared.clone(),
             observer,
         });
         let group = Group::open(env, config, transport, leadership).await?;
@@ -120,6 +129,7 @@ impl KvEngine {
             locks,
             serial,
             exports: Arc::default(),
+            prepared,
             ids: Mutex::default(),
         }))
     }
@@ -135,6 +145,7 @@ impl KvEngine {
             storage: self.clone(),
             locks: Some(self.clone()),
             outcomes: Some(self.clone()),
+            prepared: Some(self.clone()),
             administrator: Some(self.clone()),
             temp: Some(self.group.temp()),
         }
@@ -192,6 +203,7 @@ impl Transactions for KvEngine {
         let mut txn = Txn::new(self.group.clone(), id, locks, &self.serial, options);
         txn.set_open(open);
         txn.set_exports(self.exports.clone());
+        txn.set_prepared(self.prepared.clone());
         Ok(Box::new(txn))
     }
 
@@ -352,6 +364,50 @@ impl Outcomes for KvEngine {
     }
 }
 
+impl PreparedTransactions for KvEngine {
+    fn prepared(&self) -> Result<(Vec<PreparedTransaction>, Debt)> {
+        let prepared = self.group.prepared();
+        let mut debt = Debt::NONE;
+        let shown = match self.group.leading() {
+            None => prepared.in_force(),
+            Some(term) => {
+                self.group.snapshot()?;
+                let newest = prepared.newest();
+                let lsn = self.group.visible();
+                self.group.check_term(term)?;
+                debt.add(self.group.id(), Position { term, lsn });
+                newest
+            }
+        };
+        let all = shown.iter().map(|header| header.prepared.clone());
+        Ok((all.collect(), debt))
+    }
+
+    fn resolve(
+        &self,
+        name: &str,
+        commit: bool,
+        options: TxnOptions,
+        durability: Durability,
+        may_resolve: MayResolve<'_>,
+    ) -> Result<Debt> {
+        let open = self.group.open_transaction()?;
+        let term = self.group.leading().ok_or_else(not_leader)?;
+        let mut resolving = self.prepared.begin(name, &self.locks)?;
+        // Nobody else can end it now.
+        let newest = self.group.prepared().newest();
+        let header = newest.get(name).ok_or_else(|| unknown(name))?;
+        may_resolve(&header.prepared)?;
+        let id = self.next_id(term)?;
+        let locks = resolving.locks();
+        let mut txn = Txn::new(self.group.clone(), id, locks, &self.serial, options);
+        txn.set_open(open);
+        let debt = txn.resolve(header, commit, durability)?;
+        resolving.done();
+        Ok(debt)
+    }
+}
+
 impl Administrator for KvEngine {
     fn administer(&self, wish: Administration) -> BoxFuture<'static, Result<u64>> {
         let group = self.group.clone();
@@ -450,8 +506,8 @@ impl Leader for Arc<Group> {
         Group::ask_xid(self, term)
     }
 
-    fn now_seconds(&self) -> i64 {
-        self.wall_seconds()
+    fn now_micros(&self) -> i64 {
+        self.wall_micros()
     }
 
     fn numbers(&self, sequence: SequenceId, count: u64) -> Result<u64> {

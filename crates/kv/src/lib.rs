@@ -26,6 +26,7 @@ pub mod locks;
 #[cfg(test)]
 mod model;
 mod overlay;
+pub mod prepared;
 pub mod record;
 pub mod registry;
 pub mod serial;
@@ -38,7 +39,7 @@ pub mod txn;
 pub mod write_set;
 
 pub use config::{
-    GroupConfig, GroupSettings, KeyHash, Keys, Member, Observer, Transport, KEY_HASH_BYTES,
+    GroupConfig, GroupSettings, KeyHash, Keys, Leads, Member, Observer, Transport, KEY_HASH_BYTES,
     PRIORITY_USUAL,
 };
 pub use directory::Directory;

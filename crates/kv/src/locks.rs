@@ -57,6 +57,7 @@ mod deadlock;
 mod modes;
 mod moves;
 mod owner;
+mod prepared;
 mod queue;
 mod ranges;
 mod session;

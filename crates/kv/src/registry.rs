@@ -26,6 +26,7 @@ use crate::bulk::Announced;
 use crate::catalog::CatalogHistory;
 use crate::followed::Followed;
 use crate::groups::Groups;
+use crate::prepared::Prepared;
 
 /// The secondary indexes of one table, in ascending order of their trees.
 pub type Indexes = Arc<[(TreeId, IndexDescriptor)]>;
@@ -38,6 +39,7 @@ pub struct Registry {
     builds: Builds,
     configurations: Followed<Configuration>,
     groups: Followed<Groups>,
+    prepared: Followed<Prepared>,
     /// What large transactions have announced.
     announced: Mutex<BTreeMap<TxnId, Arc<Announced>>>,
 }
@@ -62,6 +64,11 @@ impl Registry {
     /// The groups of the cluster, in its first.
     pub fn groups(&self) -> &Followed<Groups> {
         &self.groups
+    }
+
+    /// The transactions that are prepared.
+    pub fn prepared(&self) -> &Followed<Prepared> {
+        &self.prepared
     }
 
     /// What a large transaction has announced.

@@ -254,8 +254,8 @@ impl Leader for Standby {
         Err(reads_only("pg_current_xact_id()"))
     }
 
-    fn now_seconds(&self) -> i64 {
-        self.group.wall_seconds()
+    fn now_micros(&self) -> i64 {
+        self.group.wall_micros()
     }
 
     fn commit(&self, _: CommitRequest) -> Result<Position> {

@@ -44,6 +44,7 @@ mod ahead;
 mod build;
 mod exports;
 mod outcomes;
+mod prepared;
 mod serializable;
 mod unique;
 mod views;
@@ -58,7 +59,7 @@ use std::time::Duration;
 use base::coro;
 use base::engine::{
     AdvisoryKey, AdvisoryLocking, AdvisoryMode, Build, Building, Built, Direction, Flight,
-    Inserted, Isolation, LockWait, LockedRow, Locking, Reading, RowBatch, RowLock, Savepoint,
+    Inserted, Isolation, LockWait, LockedRow, Locking, Preparation, Reading, RowBatch, RowLock, Savepoint,
     Savepoints, SnapshotSharing, TableLock, Transaction, TreeDescriptor, TreeKind, TxnOptions,
     TxnOutcome, ViewId, Writing,
 };
@@ -75,6 +76,7 @@ use crate::build::Plan;
 use crate::group::outcomes::AskedXid;
 use crate::group::{BuildHandle, CommitRequest, Open};
 use crate::locks::{Acquired, TxnLocks};
+use crate::prepared::PreparedLocks;
 use crate::registry::Indexes;
 use crate::serial::{Serial, SerialTxn};
 use ahead::Ahead;
@@ -110,8 +112,12 @@ pub trait Leader: 'static {
     fn begin_build(&self, term: Term, txn: TxnId, plan: &Plan) -> Result<BuildHandle>;
     /// See [`crate::Group::ask_xid`].
     fn ask_xid(&self, term: Term) -> Result<AskedXid>;
+    /// The time by the wall, in microseconds.
+    fn now_micros(&self) -> i64;
     /// The time by the wall, in seconds.
-    fn now_seconds(&self) -> i64;
+    fn now_seconds(&self) -> i64 {
+        self.now_micros() / 1_000_000
+    }
     /// The first of `count` numbers of a sequence. What they rest on comes before any commit of
     /// who took them.
     fn numbers(&self, sequence: SequenceId, count: u64) -> Result<u64>;
@@ -207,6 +213,8 @@ pub struct Txn<L: Leader> {
     exports: Option<Arc<Exports<L::Snapshot>>>,
     /// Those that it lends.
     exported: Vec<Export<L::Snapshot>>,
+    /// Where its locks go when it is prepared.
+    prepared: Option<Arc<PreparedLocks>>,
     catalog_writes: Vec<(TreeId, Key)>,
     stored: RowBatch,
     probe: RowBatch,
@@ -217,6 +225,11 @@ impl<L: Leader> Txn<L> {
     /// Counts it among those that are open.
     pub fn set_open(&mut self, open: Open) {
         self.open = Some(open);
+    }
+
+    /// Lets it be prepared: its locks go there.
+    pub fn set_prepared(&mut self, prepared: Arc<PreparedLocks>) {
+        self.prepared = Some(prepared);
     }
 
     /// A transaction that has done nothing yet.
@@ -252,6 +265,7 @@ impl<L: Leader> Txn<L> {
             open: None,
             exports: None,
             exported: Vec::new(),
+            prepared: None,
             catalog_writes: Vec::new(),
             stored: RowBatch::default(),
             probe: RowBatch::default(),
@@ -566,6 +580,17 @@ impl<L: Leader> Txn<L> {
         Ok(self.debt)
     }
 
+    /// Takes the list of rows that it has taken to other trees.
+    fn moved_rows(&mut self) -> Vec<(TreeId, Key)> {
+        let mut moved = std::mem::take(&mut self.moved);
+        // What a savepoint has taken back is there.
+        moved.retain(|(tree, key)| {
+            let own = self.writes.newest(*tree, key);
+            matches!(own, Ok(Some(Own { row: None, .. })))
+        });
+        moved
+    }
+
     /// The place of a savepoint, from 1 as in the write set.
     fn number_of(&self, savepoint: Savepoint) -> usize {
         let place = self.savepoints.iter().position(|(id, _)| *id == savepoint);
@@ -672,24 +697,17 @@ impl<L: Leader> Transaction for Txn<L> {
             return this.end_unwritten();
         }
         let dropped = this.dropped_trees();
-        let mut moved = std::mem::take(&mut this.moved);
-        // What a savepoint has taken back is there.
-        moved.retain(|(tree, key)| {
-            matches!(
-                this.writes.newest(*tree, key),
-                Ok(Some(Own { row: None, .. }))
-            )
-        });
+        let moved = this.moved_rows();
         let mut writes = std::mem::take(&mut this.writes);
         let ticket = this.publish(&mut writes, &dropped)?;
         let changes = writes.collapse(move |tree| dropped.contains(&tree.descriptor_key()))?;
         if matches!(&changes, Changes::All(changes) if changes.is_empty()) {
             return this.end_unwritten();
         }
-        let term = this.locks.term();
+        let term = this.term_of_writes()?;
         let _unmarked = ticket.is_none().then(|| this.serial.unmarked());
         let position = this.leader.commit(CommitRequest {
-            term: term.ok_or_else(|| Error::internal("a write without a lock"))?,
+            term,
             txn: this.id,
             changes,
             durability,
@@ -705,6 +723,10 @@ impl<L: Leader> Transaction for Txn<L> {
         this.locks.release_in_turns();
         this.debt.add(this.leader.group(), position);
         Ok(this.debt)
+    }
+
+    fn prepare(self: Box<Self>, preparation: Preparation, durability: Durability) -> Result<Debt> {
+        self.prepare_as(preparation, durability)
     }
 }
 

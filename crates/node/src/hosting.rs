@@ -29,7 +29,7 @@ use base::ids::FIRST_GROUP;
 use base::sync::{Event, RwLock};
 use base::{Error, GroupId, Lsn, NodeId, Result, SqlState, Term, Timestamp};
 use kv::engine::KvEngine;
-use kv::{Directory, Group, GroupConfig, Observer};
+use kv::{Directory, Group, GroupConfig, Leads, Observer};
 
 use crate::peers::{Peers, Receiver};
 use crate::wait::either;
@@ -119,10 +119,17 @@ struct Leaderships {
     changed: Event,
 }
 
-impl Observer for Leaderships {
-    fn leading(&self, _: Option<Term>) {
+impl Leaderships {
+    fn note(&self) {
         self.count.fetch_add(1, Ordering::AcqRel);
         self.changed.notify_all();
+    }
+}
+
+impl Observer for Leaderships {
+    fn leading(&self, _: Option<Leads<'_>>) -> Result<()> {
+        self.note();
+        Ok(())
     }
 
     fn cut(&self, _: Term, _: Lsn) {}
@@ -215,7 +222,7 @@ impl Hosting {
         }
         self.peers.introduce();
         // Whoever aligns has another group to look at.
-        self.leaderships.leading(None);
+        self.leaderships.note();
         Ok(())
     }
 

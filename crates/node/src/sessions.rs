@@ -12,7 +12,7 @@ use base::coro::{Interrupt, Interrupts};
 use base::env::Env;
 use base::sync::{Event, Mutex};
 use base::{Error, ErrorClass, Lsn, NodeId, Result, SqlState, Term};
-use kv::Observer;
+use kv::{Leads, Observer};
 use pg::startup::CancelKey;
 use sql::session::activity::{Activity, HbaRule, Registry};
 
@@ -391,11 +391,12 @@ impl Registry for Sessions {
 /// Sessions are served where the leader is, so they leave with its leadership; what they rest on
 /// ends where the log is cut.
 impl Observer for Sessions {
-    fn leading(&self, term: Option<Term>) {
-        if term.is_none() {
+    fn leading(&self, leads: Option<Leads<'_>>) -> Result<()> {
+        if leads.is_none() {
             self.depart();
             self.raise(|live| (!live.stays).then_some(Interrupt::HistoryCut));
         }
+        Ok(())
     }
 
     fn cut(&self, _term: Term, _to: Lsn) {

@@ -20,8 +20,8 @@
 use std::time::Duration;
 
 use super::{
-    AdvisoryLocking, Building, Flight, Locking, Reading, Savepoints, SnapshotSharing, TxnOutcome,
-    Views, Writing,
+    AdvisoryLocking, Building, Flight, Locking, Preparation, Reading, Savepoints, SnapshotSharing,
+    TxnOutcome, Views, Writing,
 };
 use crate::durability::{Debt, Durability};
 use crate::error::{Error, Result};
@@ -158,4 +158,15 @@ pub trait Transaction: Reading + Locking + Writing + Building + Savepoints + Vie
     /// 40001 when leadership has changed since the transaction began. After an error nothing has
     /// been logged.
     fn commit(self: Box<Self>, durability: Durability) -> Result<Debt>;
+
+    /// Prepares it: on return it is in the log, with its locks, and belongs to no session any more
+    /// ([`super::PreparedTransactions`]).
+    ///
+    /// # Errors
+    /// 0A000 where that cannot be done, or not to what it has done; 42710 when the name is taken;
+    /// 54000 when it has written too much. After an error nothing has been logged.
+    fn prepare(self: Box<Self>, preparation: Preparation, durability: Durability) -> Result<Debt> {
+        let _ = (preparation, durability);
+        Err(Error::unsupported("preparing a transaction here"))
+    }
 }

@@ -31,6 +31,10 @@ impl TreeId {
     /// The tree of the cluster's groups but the first ([`GroupId`](crate::GroupId)), kept by the
     /// engine in that.
     pub const GROUPS: TreeId = TreeId(8);
+    /// The tree of prepared transactions: as what, when, and their locks; kept by the engine.
+    pub const PREPARED: TreeId = TreeId(9);
+    /// The tree of what prepared transactions have written, kept by the engine.
+    pub const PREPARED_CHANGES: TreeId = TreeId(10);
     /// The first id that SQL may give to a tree of its catalog; these need no descriptor.
     pub const FIRST_CATALOG: TreeId = TreeId(16);
     /// The first id of a tree that has a descriptor.

@@ -2,6 +2,7 @@
 
 mod builds;
 mod outcomes;
+mod prepared;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;

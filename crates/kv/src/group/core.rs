@@ -43,6 +43,7 @@ use super::slow::{LogDisk, Stalls};
 use super::standbys::Named;
 use super::Group;
 use crate::apply::{self, apply};
+use crate::config::Leads;
 use crate::gate::Satisfied;
 
 /// Entries that one turn applies; the rest follows in further turns, so that nobody waits long for
@@ -419,7 +420,9 @@ impl Group {
         core.uncommitted.clear();
         self.shared.uncommitted.store(0, Ordering::SeqCst);
         self.lag.lock().clear();
-        self.observer.leading(None);
+        if let Err(error) = self.observer.leading(None) {
+            self.fail(core, &error);
+        }
         self.lease_changed.notify_all();
         self.leadership_changed.notify_all();
         self.room.notify_all();
@@ -452,6 +455,7 @@ impl Group {
         }
         self.registry.configurations().cut(to);
         self.registry.groups().cut(to);
+        self.registry.prepared().cut(to);
         if !is_planted(Bug::TailReleased) {
             self.gate.cut(term, to, true);
             self.observer.cut(term, to);
@@ -494,6 +498,8 @@ impl Group {
             .begin_anew(position.lsn, settings);
         let groups = apply::groups(&store)?;
         self.registry.groups().begin_anew(position.lsn, groups);
+        let prepared = apply::prepared(&store)?;
+        self.registry.prepared().begin_anew(position.lsn, prepared);
         self.registry.builds().load(&store)?;
         let timestamp = super::meta::Meta::decode(&store.checkpoint().meta)?.timestamp;
         core.timestamp = core.timestamp.max(timestamp);
@@ -572,6 +578,7 @@ impl Group {
         let commit = core.consensus.committed();
         self.registry.configurations().commit(commit);
         self.registry.groups().commit(commit);
+        self.registry.prepared().commit(commit);
         self.take_settings(core);
         self.announce_leadership(core);
         let state = (core.consensus.role(), core.consensus.term());
@@ -624,7 +631,11 @@ impl Group {
         self.gate.change_term(commit, satisfied);
         core.gate_state = Some((Role::Leader, term));
         core.led = Some(term);
-        self.observer.leading(Some(term));
+        let prepared = self.registry.prepared().newest();
+        let prepared = &prepared;
+        if let Err(error) = self.observer.leading(Some(Leads { term, prepared })) {
+            return self.fail(core, &error);
+        }
         self.shared.leading.store(term.0, Ordering::SeqCst);
         self.lease_changed.notify_all();
         self.leadership_changed.notify_all();

@@ -324,9 +324,9 @@ impl Group {
         Xid::new(XidKind::ByCommit, place)
     }
 
-    /// The time by the wall, in seconds.
-    pub fn wall_seconds(&self) -> i64 {
-        self.env.wall_clock().0 / 1_000_000
+    /// The time by the wall, in microseconds.
+    pub fn wall_micros(&self) -> i64 {
+        self.env.wall_clock().0
     }
 
     /// An id for a transaction that goes on in this term.
@@ -365,6 +365,7 @@ impl Group {
         }
         let found = term_of_place(&self.store(), place, newest)?;
         let status = match (kind, found) {
+            _ if self.registry.prepared().newest().has(xid) => Some(XidStatus::InProgress),
             (_, None) => None,
             (XidKind::ByCommit, Some((leadership, end))) => {
                 let lsn = leadership.lsn(place).unwrap_or(Lsn::MAX);

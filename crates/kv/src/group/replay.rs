@@ -28,7 +28,7 @@ use super::meta::{Kept, Meta};
 use super::progress::Progress;
 use super::starts::StartsFile;
 use super::{Group, Shared};
-use crate::apply::{groups, load_configuration, load_registry};
+use crate::apply::{groups, load_configuration, load_registry, prepared};
 use crate::config::{GroupConfig, Observer, Transport};
 use crate::directory::Directory;
 use crate::gate::Gate;
@@ -363,6 +363,7 @@ async fn replay(
     load_registry(&found.store, registry, applied.lsn)?;
     load_configuration(&found.store, registry, applied.lsn)?;
     registry.groups().note(applied.lsn, groups(&found.store)?);
+    registry.prepared().note(applied.lsn, prepared(&found.store)?);
     registry.builds().load(&found.store)?;
     let end = found.log.last().lsn.min(up_to).next();
     found.store.settle(found.kept.state.commit.min(end.prev()));

@@ -29,6 +29,7 @@ use raft::{Listed, StandbyNames, Standbys};
 use super::core::Core;
 use super::{not_leader, Group};
 use crate::followed::Followed;
+use crate::prepared::Prepared;
 use crate::gate::Satisfied;
 
 /// The name of the setting that says who is waited for.
@@ -289,6 +290,11 @@ impl Group {
             named.given_up.extend(late);
         }
         named.kept = named.in_force.without(&named.given_up);
+    }
+
+    /// The transactions that are prepared.
+    pub fn prepared(&self) -> &Followed<Prepared> {
+        self.registry.prepared()
     }
 
     /// The settings of the cluster.

@@ -116,6 +116,16 @@ impl Mode {
 }
 
 impl Modes {
+    /// As a number, of which [`Modes::from_bits`] makes them again.
+    pub(crate) fn bits(self) -> u16 {
+        self.0
+    }
+
+    /// What [`Modes::bits`] gave; none where it gave something else.
+    pub(crate) fn from_bits(bits: u16) -> Option<Modes> {
+        (u32::from(bits) >> (ROW_MODES + TABLE_MODES) == 0).then_some(Modes(bits))
+    }
+
     /// No mode.
     pub(crate) const NONE: Modes = Modes(0);
 

@@ -2,16 +2,23 @@
 
 use std::fmt;
 
-use base::{SessionId, TxnId};
+use base::{SessionId, Term, TxnId};
 
 /// One that waits for at most one lock at a time, and whose own locks are never in its way: a
-/// session with its transaction, or a transaction without a session.
+/// session with its transaction, a transaction without a session, or one that is prepared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Party {
     /// A transaction that belongs to no session.
     Transaction(TxnId),
     /// A session: its transaction's locks and its own.
     Session(SessionId),
+    /// A transaction that is prepared ([`crate::prepared`]), under the leader of a term.
+    Prepared {
+        /// Its id.
+        txn: TxnId,
+        /// The term.
+        term: Term,
+    },
 }
 
 impl Party {
@@ -19,7 +26,7 @@ impl Party {
     pub fn session(self) -> Option<SessionId> {
         match self {
             Party::Session(session) => Some(session),
-            Party::Transaction(_) => None,
+            Party::Transaction(_) | Party::Prepared { .. } => None,
         }
     }
 }
@@ -27,7 +34,7 @@ impl Party {
 impl fmt::Display for Party {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Party::Transaction(txn) => write!(f, "transaction {txn}"),
+            Party::Transaction(txn) | Party::Prepared { txn, .. } => write!(f, "transaction {txn}"),
             Party::Session(session) => write!(f, "process {session}"),
         }
     }

@@ -193,6 +193,14 @@ impl Lock {
         }
     }
 
+    /// What `owner` holds is `other`'s from now on, who holds nothing of it.
+    pub(super) fn hand_over(&mut self, owner: Owner, other: Owner) {
+        let mut holders = self.first.iter_mut().chain(&mut self.others);
+        if let Some(holder) = holders.find(|holder| holder.owner == owner) {
+            holder.owner = other;
+        }
+    }
+
     /// Takes `owner` back to these modes and serves the line; who was served is added to `served`.
     pub(super) fn give_up(&mut self, owner: Owner, to: Modes, served: &mut Vec<Arc<Ticket>>) {
         self.reduce(owner, to);

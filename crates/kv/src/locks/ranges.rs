@@ -224,6 +224,23 @@ impl Ranges {
         is_free
     }
 
+    /// The ends of a range, and in which mode it is locked.
+    pub(super) fn find(&self, name: &[u8]) -> Option<(Key, Key, Mode)> {
+        let trees = self.trees.read();
+        let mut ranges = trees.get(&split(name).0)?.iter();
+        let range = ranges.find(|range| *range.name == *name)?;
+        Some((range.first.clone(), range.last.clone(), range.mode))
+    }
+
+    /// A range is another owner's from now on.
+    pub(super) fn hand_over(&self, name: &[u8], other: Owner) {
+        let mut trees = self.trees.write();
+        let mut ranges = trees.get_mut(&split(name).0).into_iter().flatten();
+        if let Some(range) = ranges.find(|range| *range.name == *name) {
+            range.owner = other;
+        }
+    }
+
     fn of(&self, tree: TreeId, owner: Owner, mode: Mode) -> Vec<Range> {
         let trees = self.trees.read();
         let ranges = trees.get(&tree).into_iter().flatten();
@@ -238,7 +255,7 @@ enum Found {
     InTheWay(Name),
 }
 
-fn split(name: &[u8]) -> (TreeId, &[u8]) {
+pub(super) fn split(name: &[u8]) -> (TreeId, &[u8]) {
     let (tree, rest) = name.split_at(TREE_BYTES);
     let tree = tree.iter().fold(0, |id, byte| id << 8 | u64::from(*byte));
     (TreeId(tree), rest)
@@ -325,6 +342,25 @@ impl LockTable {
 }
 
 impl TxnLocks {
+    /// Takes a range that nobody has locked any of.
+    pub(super) fn take_range(&mut self, tree: TreeId, (first, last): (Key, Key), mode: Mode) {
+        let mut range = Range {
+            first,
+            last,
+            owner: self.owner,
+            mode,
+            name: Name::from(&[][..]),
+        };
+        self.table.add_range(tree, &mut range);
+        self.held.push(Held {
+            name: range.name,
+            before: Modes::NONE,
+            number: self.granted,
+        });
+        self.granted += 1;
+        self.has_ranges = true;
+    }
+
     /// As [`TxnLocks::row`], with an eye on ranges.
     pub(super) fn row_or_range(
         &mut self,

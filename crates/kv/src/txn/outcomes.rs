@@ -23,8 +23,20 @@ impl<L: Leader> Txn<L> {
 
     /// Adds to the writes what others may ask about this commit.
     pub(super) fn note_outcome(&mut self) -> Result<()> {
+        self.note_flight()?;
+        let Some(asked) = &self.asked else {
+            return Ok(());
+        };
         let now = self.leader.now_seconds();
+        let key = asked.xid().0.to_be_bytes();
+        self.put_own(TreeId::OUTCOMES, &key, &outcome_row(now))?;
+        self.forget(TreeId::OUTCOMES, 0, now - OUTCOMES_KEPT_SECONDS)
+    }
+
+    /// Adds to the writes, if there are any, that the session is in this flight.
+    pub(super) fn note_flight(&mut self) -> Result<()> {
         if let Some(flight) = self.options.flight.filter(|_| !self.writes.is_empty()) {
+            let now = self.leader.now_seconds();
             let row = session_row(flight, now);
             self.put_own(TreeId::SESSIONS, &flight.session.to_be_bytes(), &row)?;
             if flight.number % FLIGHTS_PER_LOOK == 0 {
@@ -35,16 +47,11 @@ impl<L: Leader> Txn<L> {
                 self.forget_sessions(from, now - SESSIONS_KEPT_SECONDS)?;
             }
         }
-        let Some(asked) = &self.asked else {
-            return Ok(());
-        };
-        let key = asked.xid().0.to_be_bytes();
-        self.put_own(TreeId::OUTCOMES, &key, &outcome_row(now))?;
-        self.forget(TreeId::OUTCOMES, 0, now - OUTCOMES_KEPT_SECONDS)
+        Ok(())
     }
 
     /// Writes a row of which only this session knows.
-    fn put_own(&mut self, tree: TreeId, key: &[u8], row: &[u8]) -> Result<()> {
+    pub(super) fn put_own(&mut self, tree: TreeId, key: &[u8], row: &[u8]) -> Result<()> {
         self.next_command();
         self.locks
             .row(tree, key, RowLock::Update, LockWait::Block)?;

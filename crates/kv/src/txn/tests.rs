@@ -288,7 +288,7 @@ impl Leader for Alone {
     fn ask_xid(&self, term: Term) -> Result<AskedXid> {
         Arc::<crate::group::outcomes::Asked>::default().next(term, 0, u64::MAX)
     }
-    fn now_seconds(&self) -> i64 {
+    fn now_micros(&self) -> i64 {
         0
     }
     fn scratch(&self) -> Option<(Arc<Scratch>, usize)> {

@@ -184,7 +184,7 @@ fn a_flight_whose_row_is_gone_is_not_sent_again() {
         // As a leader whose clock is days behind would write it.
         let mut txn = begin(engine)?;
         txn.begin_statement()?;
-        let now = node.engine.group().wall_seconds();
+        let now = node.engine.group().wall_micros() / 1_000_000;
         let row = session_row(FLIGHT, now - SESSIONS_KEPT_SECONDS - 1);
         let key = FLIGHT.session.to_be_bytes();
         txn.lock_row(

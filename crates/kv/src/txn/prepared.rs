@@ -1,0 +1,175 @@
+//! Preparing a transaction, and resolving one that is prepared ([`crate::prepared`]).
+//!
+//! ```text
+//! prepare    write set → rows of PREPARED_CHANGES, locks → the row of PREPARED; one commit of those
+//! resolve    those rows → the write set of another transaction, which deletes them too; its commit
+//! ```
+
+use base::engine::{LockWait, Preparation, PreparedTransaction, Reading, RowLock, Transaction};
+use base::{Durability, Error, Position, Result, SqlState, Term, Timestamp, TreeId};
+use base::{engine::Isolation, Debt};
+
+use super::{Leader, Txn};
+use crate::group::outcomes::outcome_row;
+use crate::group::CommitRequest;
+use crate::locks::Acquired;
+use crate::prepared::{changes_in, parts_of, unknown, Header};
+use crate::record::{Change, RowChange};
+use crate::write_set::{Changes, WriteSet};
+
+/// The error for a name that another prepared transaction has.
+fn is_taken(name: &str) -> Error {
+    let message = format!("transaction identifier \"{name}\" is already in use");
+    Error::new(SqlState::DUPLICATE_OBJECT, message)
+}
+
+impl<L: Leader> Txn<L> {
+    /// As [`Transaction::prepare`].
+    pub(super) fn prepare_as(
+        mut self,
+        preparation: Preparation,
+        durability: Durability,
+    ) -> Result<Debt> {
+        let kept = self.prepared.clone();
+        let kept = kept.ok_or_else(|| Error::unsupported("preparing a transaction here"))?;
+        self.check_may_prepare()?;
+        if self.snapshot.is_none() {
+            self.begin_statement()?;
+        }
+        let name = preparation.name.clone();
+        let xid = self.give_xid(true)?;
+        let moved = self.moved_rows();
+        let parts = self.take_parts()?;
+        let header = Header {
+            prepared: PreparedTransaction {
+                preparation,
+                xid: xid.ok_or_else(|| Error::internal("an id was asked for"))?,
+                prepared_at: Timestamp(self.leader.now_micros()),
+            },
+            txn: self.id,
+            parts: parts.len() as u32,
+            locks: self.locks.list()?,
+            moved,
+        };
+        // What is locked from here on is given up again.
+        let mark = self.locks.mark();
+        let (tree, key) = (TreeId::PREPARED, header.key());
+        let locked = self.locks.row(tree, &key, RowLock::Update, LockWait::Skip)?;
+        if locked == Acquired::Skipped || self.exists_now(tree, &key)? {
+            return Err(is_taken(&name));
+        }
+        self.put(tree, &key, None, Some(&header.to_row()))?;
+        for (number, part) in parts.iter().enumerate() {
+            let key = header.part_key(number as u32);
+            self.put(TreeId::PREPARED_CHANGES, &key, None, Some(part))?;
+        }
+        self.note_flight()?;
+        let changes = std::mem::take(&mut self.writes).collapse(|_| false)?;
+        let position = self.append_unmarked(changes, durability)?;
+        self.locks.rollback_to(mark);
+        self.debt.add(self.leader.group(), position);
+        kept.keep(&name, self.id, self.locks);
+        Ok(self.debt)
+    }
+
+    fn check_may_prepare(&self) -> Result<()> {
+        if self.isolation == Isolation::Serializable {
+            return Err(Error::unsupported("preparing a SERIALIZABLE transaction"));
+        }
+        if !self.builds.is_empty() {
+            let what = "preparing a transaction that has rewritten a large table or made an index \
+                        of one";
+            return Err(Error::unsupported(what));
+        }
+        if !self.exported.is_empty() {
+            let message = "cannot PREPARE a transaction that has exported snapshots";
+            return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+        }
+        Ok(())
+    }
+
+    /// Takes what was written, as rows.
+    fn take_parts(&mut self) -> Result<Vec<Vec<u8>>> {
+        let dropped = self.dropped_trees();
+        let empty = WriteSet::with_scratch(self.leader.scratch());
+        let writes = std::mem::replace(&mut self.writes, empty);
+        self.savepoints.clear();
+        match writes.collapse(move |tree| dropped.contains(&tree.descriptor_key()))? {
+            Changes::All(changes) => parts_of(self.id, changes.into_iter().map(Ok)),
+            Changes::Stream(changes) => parts_of(self.id, changes),
+        }
+    }
+
+    fn append_unmarked(&self, changes: Changes, durability: Durability) -> Result<Position> {
+        let _unmarked = self.serial.unmarked();
+        self.leader.commit(CommitRequest {
+            term: self.term_of_writes()?,
+            txn: self.id,
+            changes,
+            durability,
+            serial: None,
+        })
+    }
+
+    /// The term under which it has locked what it writes.
+    pub(super) fn term_of_writes(&self) -> Result<Term> {
+        let missing = || Error::internal("a write without a lock");
+        self.locks.term().ok_or_else(missing)
+    }
+
+    /// Commits what is prepared under this header, or rolls it back: this transaction, which has
+    /// done nothing yet, and in whose way its locks are not.
+    ///
+    /// # Errors
+    /// 42704 when it is not there any more; as [`Transaction::commit`].
+    pub fn resolve(
+        mut self,
+        header: &Header,
+        commits: bool,
+        durability: Durability,
+    ) -> Result<Debt> {
+        self.begin_statement()?;
+        let (tree, key) = (TreeId::PREPARED, header.key());
+        let mut row = Vec::new();
+        if !self.get(tree, &key, &mut row)? {
+            return Err(unknown(&header.prepared.preparation.name));
+        }
+        self.put(tree, &key, Some(&row), None)?;
+        for part in 0..header.parts {
+            let (tree, key) = (TreeId::PREPARED_CHANGES, header.part_key(part));
+            if !self.get(tree, &key, &mut row)? {
+                let message = "a part of a prepared transaction is not there";
+                return Err(Error::corrupted(message));
+            }
+            self.put(tree, &key, Some(&row), None)?;
+            if commits {
+                for change in changes_in(&row)? {
+                    self.write_prepared(change)?;
+                }
+            }
+        }
+        if commits {
+            self.moved.clone_from(&header.moved);
+            let now = self.leader.now_seconds();
+            let key = header.prepared.xid.0.to_be_bytes();
+            self.put_own(TreeId::OUTCOMES, &key, &outcome_row(now))?;
+        }
+        Box::new(self).commit(durability)
+    }
+
+    /// Makes a change that was prepared, to a row that has been locked ever since.
+    fn write_prepared(&mut self, change: RowChange) -> Result<()> {
+        let (tree, key) = (change.tree, &change.key);
+        if let Change::Insert(row) = &change.change {
+            return self.put(tree, key, None, Some(row));
+        }
+        let mut old = Vec::new();
+        if !self.get_newest(tree, key, &mut old)?.exists {
+            return Err(Error::corrupted("a row that was prepared is not there"));
+        }
+        match &change.change {
+            Change::Update(delta) => self.put(tree, key, Some(&old), Some(&delta.apply(&old)?)),
+            _ => self.put(tree, key, Some(&old), None),
+        }
+    }
+}
