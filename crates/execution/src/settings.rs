@@ -226,6 +226,7 @@ const LISTED: &[Definition] = &[
     define("maintenance_work_mem", Kind::Memory(1_024), "64MB", "Sets the maximum memory to be used for maintenance operations."),
     define("max_connections", Kind::Fixed, "1000", "Sets the maximum number of concurrent connections."),
     define("max_identifier_length", Kind::Fixed, "63", "Shows the maximum identifier length."),
+    define("max_prepared_transactions", Kind::Fixed, "1000", "Sets the maximum number of simultaneously prepared transactions."),
     define("password_encryption", Kind::Enum(&["scram-sha-256"]), "scram-sha-256", "Chooses the algorithm for encrypting passwords."),
     define("plan_cache_mode", Kind::Enum(&["auto", "force_generic_plan", "force_custom_plan"]), "auto", "Controls the planner's selection of custom or generic plan."),
     define("quorate.audit_entries", Kind::Int(1_000, INT_MAX), "100000", "Sets how many entries of the audit are kept."),

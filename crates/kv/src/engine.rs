@@ -18,8 +18,9 @@ use base::cluster::Administration;
 use base::engine::{
     Administrator, CatalogChanges, CatalogVersion, ClusterMonitor, ClusterSettings, ClusterStatus,
     Configuration, Direction, Engine, Flight, Gate, LockInfo, LockManager, MayResolve, Outcomes,
-    PreparedTransaction, PreparedTransactions, RowBatch, SequencePosition, SequenceSpec, SequenceValues, Sequences, SessionLocks, StorageMonitor,
-    StorageStatus, Transaction, Transactions, TreeSize, TxnOptions, XidStatus,
+    PreparedTransaction, PreparedTransactions, RowBatch, SequencePosition, SequenceSpec,
+    SequenceValues, Sequences, SessionLocks, StorageMonitor, StorageStatus, Transaction,
+    Transactions, TreeSize, TxnOptions, XidStatus,
 };
 use base::env::{BoxFuture, Env};
 use base::sync::Mutex;

@@ -59,9 +59,9 @@ use std::time::Duration;
 use base::coro;
 use base::engine::{
     AdvisoryKey, AdvisoryLocking, AdvisoryMode, Build, Building, Built, Direction, Flight,
-    Inserted, Isolation, LockWait, LockedRow, Locking, Preparation, Reading, RowBatch, RowLock, Savepoint,
-    Savepoints, SnapshotSharing, TableLock, Transaction, TreeDescriptor, TreeKind, TxnOptions,
-    TxnOutcome, ViewId, Writing,
+    Inserted, Isolation, LockWait, LockedRow, Locking, Preparation, Reading, RowBatch, RowLock,
+    Savepoint, Savepoints, SnapshotSharing, TableLock, Transaction, TreeDescriptor, TreeKind,
+    TxnOptions, TxnOutcome, ViewId, Writing,
 };
 use base::limits::SCAN_BATCH_ROWS;
 use base::row::Row;

@@ -33,7 +33,8 @@ use crate::Failure;
 /// know (format 3: lengths of promises in the log, keys of members, collations of columns, indexes
 /// to which NULLs are equal; format 4: orders of NULLs in indexes, keys of jsonb, types of one's own;
 /// format 5: what ANALYZE has found, which goes with its table, and triggers; format 6: domains; format 7: partitions;
-/// format 8: types of extensions, unique constraints that are checked later, further groups).
+/// format 8: types of extensions, unique constraints that are checked later, further groups, prepared
+/// transactions).
 /// `tests/directories` keeps a directory of an older format for each raise from format 4 on.
 pub const FORMAT: u32 = 8;
 

@@ -24,6 +24,7 @@ mod further;
 mod net;
 mod operator;
 mod schema;
+mod two_phase;
 mod watch;
 
 pub use kv::planted::{Bug, AVAILABLE as CAN_PLANT_BUGS};

@@ -52,6 +52,8 @@ pub struct Clients {
     pub lists: usize,
     /// Change the schema.
     pub schema: usize,
+    /// Prepare transactions and resolve them ([`crate::two_phase`]).
+    pub two_phase: usize,
 }
 
 impl Default for Clients {
@@ -63,6 +65,7 @@ impl Default for Clients {
             restless: 2,
             lists: 3,
             schema: 1,
+            two_phase: 0,
         }
     }
 }
@@ -129,6 +132,7 @@ impl Mix {
                 restless: 0,
                 lists: 0,
                 schema: 0,
+                two_phase: 0,
             };
         }
         for (name, weight) in &written.faults {
@@ -148,6 +152,7 @@ impl Mix {
                 "restless" => &mut clients.restless,
                 "lists" => &mut clients.lists,
                 "schema" => &mut clients.schema,
+                "two-phase" => &mut clients.two_phase,
                 _ => return Err(format!("no clients are called {name}")),
             };
             *slot = *count;

@@ -31,6 +31,7 @@ use crate::further::Further;
 use crate::mix::Mix;
 use crate::operator::News;
 use crate::schema::SchemaClient;
+use crate::two_phase::{self, Books, TwoPhaseClient};
 use crate::watch::Watch;
 
 /// What to run.
@@ -226,6 +227,7 @@ struct Run {
     injector: Injector,
     watch: Watch,
     further: Further,
+    books: Arc<Mutex<Books>>,
     failovers: u64,
     last_leader: Option<(usize, u64)>,
     /// Whoever finds it, if anything is wrong next.
@@ -283,6 +285,7 @@ impl Run {
             injector: Injector::new(config.nodes, config.power_holds(), config.mix.faults),
             watch: Watch::default(),
             further: Further::default(),
+            books: Arc::default(),
             failovers: 0,
             last_leader: None,
             check: Check::End,
@@ -298,7 +301,7 @@ impl Run {
             events: self.cluster.world.events(),
             faults: self.injector.counts,
             failovers: self.failovers,
-            commits: oracle.commits + self.further.commits(),
+            commits: oracle.commits + self.further.commits() + self.books.lock().committed(),
             reads: oracle.reads,
             lacked_space: oracle.lacked_space,
         }
@@ -546,6 +549,12 @@ impl Run {
                 Box::pin(RestlessClient::new(env, oracle, &addresses, number, level).run(mood))
             });
         }
+        for place in 0..clients.two_phase {
+            let books = self.books.clone();
+            self.start_client(next(), move |env, oracle, addresses, mood| {
+                Box::pin(TwoPhaseClient::new(env, addresses, oracle, books, place).run(mood))
+            });
+        }
         for level in LISTS.into_iter().cycle().take(clients.lists) {
             self.start_client(next(), move |env, oracle, addresses, mood| {
                 Box::pin(ListClient::new(env, oracle, &addresses, level).run(mood))
@@ -591,6 +600,13 @@ impl Run {
     }
 
     fn judge(&mut self) -> Result<(), String> {
+        if self.config.mix.clients.two_phase > 0 {
+            let (leader, _) = self.cluster.leader().ok_or("nobody leads at the end")?;
+            let (address, books) = (self.cluster.address(leader), self.books.clone());
+            self.ask(CONVERGE_MAX, "two phases", async move |env| {
+                two_phase::judge(&*env, &address, &books).await
+            })?;
+        }
         for node in self.members() {
             let (address, oracle) = (self.cluster.address(node), self.oracle.clone());
             self.ask(CONVERGE_MAX, "the last reads", async move |env| {

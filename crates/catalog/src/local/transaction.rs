@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use base::engine::*;
 use base::limits::SCAN_BATCH_ROWS;
-use base::{Debt, Durability, Error, Key, KeyRange, Result, TreeId, TxnId};
+use base::{Debt, Durability, Error, Key, KeyRange, Result, SqlState, TreeId, TxnId};
 
 use super::store::{entry, View};
 use super::{Inner, Local, FIRST_OID, FIRST_TREE};
@@ -24,6 +24,8 @@ pub struct LocalTransaction {
     savepoints: Vec<(Savepoint, usize)>,
     views: BTreeMap<ViewId, u32>,
     changed_catalog: bool,
+    /// It has locked a local table.
+    has_used: bool,
     /// Of what is local and of the rest.
     catalog_writes: Vec<(TreeId, Key)>,
 }
@@ -46,6 +48,7 @@ impl LocalTransaction {
             savepoints: Vec::new(),
             views: BTreeMap::new(),
             changed_catalog: false,
+            has_used: false,
             catalog_writes,
         }
     }
@@ -333,6 +336,7 @@ impl Transaction for LocalTransaction {
     fn begin_again(&mut self, options: TxnOptions) -> bool {
         self.command = 0;
         self.latest = 0;
+        self.has_used = false;
         self.savepoints.clear();
         self.views.clear();
         self.catalog_writes.clear();
@@ -354,6 +358,21 @@ impl Transaction for LocalTransaction {
         }
         drop(local);
         Ok(debt)
+    }
+
+    fn prepare(
+        mut self: Box<Self>,
+        preparation: Preparation,
+        durability: Durability,
+    ) -> Result<Debt> {
+        if !self.journal.is_empty() || self.has_used {
+            let message = "cannot PREPARE a transaction that has operated on temporary objects";
+            return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+        }
+        match self.inner.take() {
+            Some(inner) => inner.prepare(preparation, durability),
+            None => Err(Error::internal("a transaction is prepared after its end")),
+        }
     }
 }
 
@@ -480,6 +499,7 @@ impl Locking for LocalTransaction {
 
     fn lock_table(&mut self, tree: TreeId, mode: TableLock, wait: LockWait) -> Result<bool> {
         let local = tree >= FIRST_TREE;
+        self.has_used |= local;
         if mode >= TableLock::ShareUpdateExclusive {
             self.local.decide(local);
         }

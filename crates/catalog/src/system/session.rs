@@ -29,6 +29,11 @@ pub(super) const ALL: &[SessionRelation] = &[
     columns: "",
     },
     SessionRelation {
+    oid: 12_090,
+    name: "pg_prepared_xacts",
+    columns: "",
+    },
+    SessionRelation {
     oid: 12_073,
     name: "pg_locks",
     columns: "locktype text, database oid, relation oid, page int4, tuple int2, virtualxid text, \

@@ -222,6 +222,7 @@ const ABOUT: &[(&str, &[Row])] = &[
     ]),
     ("Resource Usage / Memory", &[
         ("hash_mem_multiplier", User, ""),
+        ("max_prepared_transactions", Postmaster, ""),
         ("maintenance_work_mem", User, "This includes operations such as VACUUM and CREATE INDEX."),
         ("quorate.memory_budget", Postmaster, "Beyond it the session with the most gets an error. 0 where there is no limit."),
         ("quorate.query_mem", User, "A query that needs more fails. Sorts, hash tables, groups, windows and WITH queries go to a scratch file beyond this, or work_mem if that is less."),

@@ -55,6 +55,7 @@ type OfSession = fn(&Catalog, &mut Exec<'_>) -> Result<Vec<Row>>;
 const SESSION: &[(&str, OfSession)] = &[
     ("pg_settings", settings::settings),
     ("pg_prepared_statements", settings::prepared),
+    ("pg_prepared_xacts", sessions::prepared_transactions),
     ("pg_locks", locks::locks),
     ("pg_hba_file_rules", access::hba_rules),
     ("pg_stat_ssl", access::ssl),

@@ -1,5 +1,6 @@
 //! What the sessions do, and what this one has open.
 
+use base::engine::PreparedTransaction;
 use base::{Result, SessionId};
 
 use crate::exec::Exec;
@@ -28,6 +29,28 @@ pub(super) fn cursors(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
             ]
         })
         .collect())
+}
+
+pub(super) fn prepared_transactions(catalog: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
+    let Some(prepared) = cx.host.shared().engine.prepared.clone() else {
+        return Ok(Vec::new());
+    };
+    let (prepared, debt) = prepared.prepared()?;
+    cx.host.txn().owe(&debt);
+    let or_null = |name: Option<&str>| name.map_or(Datum::Null, Datum::text);
+    let row = |prepared: PreparedTransaction| {
+        let preparation = &prepared.preparation;
+        let owner = catalog.role_by_oid(preparation.owner);
+        let database = catalog.database_by_oid(preparation.database);
+        vec![
+            Datum::Oid(prepared.xid.0 as u32),
+            Datum::text(&preparation.name),
+            Datum::TimestampTz(prepared.prepared_at.0),
+            or_null(owner.map(|role| &role.name[..])),
+            or_null(database.map(|database| &database.name[..])),
+        ]
+    };
+    Ok(prepared.into_iter().map(row).collect())
 }
 
 pub(super) fn activity(catalog: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {

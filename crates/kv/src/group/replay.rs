@@ -363,7 +363,9 @@ async fn replay(
     load_registry(&found.store, registry, applied.lsn)?;
     load_configuration(&found.store, registry, applied.lsn)?;
     registry.groups().note(applied.lsn, groups(&found.store)?);
-    registry.prepared().note(applied.lsn, prepared(&found.store)?);
+    registry
+        .prepared()
+        .note(applied.lsn, prepared(&found.store)?);
     registry.builds().load(&found.store)?;
     let end = found.log.last().lsn.min(up_to).next();
     found.store.settle(found.kept.state.commit.min(end.prev()));

@@ -29,8 +29,8 @@ use raft::{Listed, StandbyNames, Standbys};
 use super::core::Core;
 use super::{not_leader, Group};
 use crate::followed::Followed;
-use crate::prepared::Prepared;
 use crate::gate::Satisfied;
+use crate::prepared::Prepared;
 
 /// The name of the setting that says who is waited for.
 pub const STANDBY_NAMES: &str = "synchronous_standby_names";

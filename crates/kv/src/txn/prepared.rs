@@ -6,8 +6,8 @@
 //! ```
 
 use base::engine::{LockWait, Preparation, PreparedTransaction, Reading, RowLock, Transaction};
-use base::{Durability, Error, Position, Result, SqlState, Term, Timestamp, TreeId};
 use base::{engine::Isolation, Debt};
+use base::{Durability, Error, Position, Result, SqlState, Term, Timestamp, TreeId};
 
 use super::{Leader, Txn};
 use crate::group::outcomes::outcome_row;
@@ -54,7 +54,9 @@ impl<L: Leader> Txn<L> {
         // What is locked from here on is given up again.
         let mark = self.locks.mark();
         let (tree, key) = (TreeId::PREPARED, header.key());
-        let locked = self.locks.row(tree, &key, RowLock::Update, LockWait::Skip)?;
+        let locked = self
+            .locks
+            .row(tree, &key, RowLock::Update, LockWait::Skip)?;
         if locked == Acquired::Skipped || self.exists_now(tree, &key)? {
             return Err(is_taken(&name));
         }

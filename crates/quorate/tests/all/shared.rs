@@ -71,7 +71,11 @@ pub fn postgres() -> &'static Endpoint {
     let postgres = POSTGRES.get_or_init(|| {
         let dir = open_directory().keep();
         let data = dir.join("pg");
-        let settings = ["fsync = off", "deadlock_timeout = '100ms'"];
+        let settings = [
+            "fsync = off",
+            "deadlock_timeout = '100ms'",
+            "max_prepared_transactions = 100",
+        ];
         let postgres = Postgres::primary(&data, &settings).expect("PostgreSQL");
         let pid = std::fs::read_to_string(data.join("postmaster.pid")).expect("its process id");
         let pid = pid.lines().next().and_then(|line| line.parse().ok());

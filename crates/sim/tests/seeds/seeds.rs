@@ -17,8 +17,8 @@ const LOST_MAJORITIES_MIN: u64 = 8;
 /// somebody has died.
 const OLD_DIRECTORIES_MIN: u64 = 3;
 
-/// Fewer seeds, which have several groups, have leaders die at least so often.
-const FAULTS_OF_SEVERAL_GROUPS_MIN: u64 = 10;
+/// Fewer seeds, which have several groups or transactions that are prepared, have leaders die at least so often.
+const FAULTS_OF_FEW_SEEDS_MIN: u64 = 10;
 
 /// The leader changes at least so often.
 const FAILOVERS_MIN: u64 = 50;
@@ -96,5 +96,15 @@ fn thirty_seeds_of_three_groups() {
         include_str!("groups.toml"),
     );
     let totals = run_mixed(3, 30, Some(file));
-    assert!(totals.faults.of(Fault::LeaderCrash) >= FAULTS_OF_SEVERAL_GROUPS_MIN);
+    assert!(totals.faults.of(Fault::LeaderCrash) >= FAULTS_OF_FEW_SEEDS_MIN);
+}
+
+#[test]
+fn thirty_seeds_of_two_phases() {
+    let file = (
+        "crates/sim/tests/seeds/two-phase.toml",
+        include_str!("two-phase.toml"),
+    );
+    let totals = run_mixed(3, 150, Some(file));
+    assert!(totals.faults.of(Fault::LeaderCrash) >= FAULTS_OF_FEW_SEEDS_MIN);
 }

@@ -519,6 +519,12 @@ impl Session {
             .retain(|name, _| cursors.contains_key(name));
     }
 
+    /// Whether the transaction has made a cursor that is to outlive it.
+    pub(super) fn has_new_holdable_cursor(&self) -> bool {
+        let mut cursors = self.cursors.values();
+        cursors.any(|cursor| cursor.info.holdable && cursor.query.is_some())
+    }
+
     /// The transaction is about to commit: what is to be held is read to its end.
     pub(super) fn hold_cursors(&mut self) -> Result<()> {
         if self.cursors.is_empty() {

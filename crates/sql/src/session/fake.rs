@@ -79,6 +79,7 @@ impl FakeEngine {
             storage: fake,
             locks: None,
             outcomes: None,
+            prepared: None,
             administrator: None,
             temp: None,
         }

@@ -53,6 +53,7 @@ mod statements;
 mod temporary;
 mod transaction;
 mod triggers;
+mod two_phase;
 mod utility;
 
 #[cfg(test)]

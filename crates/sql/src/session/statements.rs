@@ -531,10 +531,21 @@ fn transaction_about(transaction: &TransactionStmt) -> About {
             true => FailedBlock::Continued,
             false => FailedBlock::Ended,
         },
+        Ok(Kind::TransStmtPrepare) => FailedBlock::Ended,
         _ => FailedBlock::Refused,
+    };
+    let command = transaction_command(transaction);
+    let (refused, outside) = match Kind::try_from(transaction.kind) {
+        Ok(Kind::TransStmtPrepare) => (Refused::Standby, None),
+        Ok(Kind::TransStmtCommitPrepared | Kind::TransStmtRollbackPrepared) => {
+            (Refused::Standby, Some(command))
+        }
+        _ => (Refused::Nowhere, None),
     };
     About {
         failed,
+        refused,
+        outside,
         in_plpgsql: InPlpgsql::Transaction,
         without_catalog: true,
         ..UTILITY

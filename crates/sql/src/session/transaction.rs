@@ -222,19 +222,22 @@ impl Session {
         Ok(())
     }
 
+    /// Does what was put off until the end of the transaction. After an error nothing is open.
+    pub(super) fn complete(&mut self, sink: &mut dyn Sink) -> Result<()> {
+        let done = self.check_not_lost().and_then(|()| {
+            let checked = self.check_deferred();
+            // What triggers have said that waited so long.
+            self.hand_on_notices(sink).and(checked)
+        });
+        if done.is_err() {
+            self.roll_back();
+        }
+        done
+    }
+
     /// Commits what is open. After an error nothing is open.
     pub(super) fn commit(&mut self, sink: &mut dyn Sink) -> Result<()> {
-        if let Err(error) = self.check_not_lost() {
-            self.roll_back();
-            return Err(error);
-        }
-        let checked = self.check_deferred();
-        // What triggers have said that waited so long.
-        let checked = self.hand_on_notices(sink).and(checked);
-        if let Err(error) = checked {
-            self.roll_back();
-            return Err(error);
-        }
+        self.complete(sink)?;
         if let Err(error) = self.hold_cursors() {
             self.roll_back();
             return Err(error);

@@ -176,11 +176,14 @@ impl Session {
                 self.roll_back_to_savepoint(&transaction.savepoint_name)?;
                 Ok(tag("ROLLBACK"))
             }
-            _ => Err(Error::unsupported("PREPARE TRANSACTION")),
+            Kind::TransStmtPrepare => self.prepare_transaction(&transaction.gid, sink),
+            Kind::TransStmtCommitPrepared => self.resolve_prepared(&transaction.gid, true, sink),
+            Kind::TransStmtRollbackPrepared => self.resolve_prepared(&transaction.gid, false, sink),
+            Kind::Undefined => Err(Error::internal("a transaction command without a kind")),
         }
     }
 
-    fn no_transaction(&mut self, sink: &mut dyn Sink) -> Result<()> {
+    pub(super) fn no_transaction(&mut self, sink: &mut dyn Sink) -> Result<()> {
         let state = SqlState::NO_ACTIVE_SQL_TRANSACTION;
         self.warn(state, "there is no transaction in progress", sink)
     }

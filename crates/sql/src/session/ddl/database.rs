@@ -231,7 +231,7 @@ impl Session {
                 "cannot drop the currently open database",
             ));
         }
-        self.check_database_idle(&database.name)?;
+        self.check_database_idle(&database)?;
         let Some(content) = self.database_content(&database.name)? else {
             return Err(Error::internal("a database without a catalog"));
         };
@@ -257,23 +257,41 @@ impl Session {
         Ok(tag("DROP DATABASE"))
     }
 
-    /// 55006 when other sessions stay in a database. A session that is ending gets its time: a
+    /// How many transactions are prepared in a database.
+    fn prepared_in(&self, database: u32) -> Result<usize> {
+        let Some(engine) = &self.shared.engine.prepared else {
+            return Ok(0);
+        };
+        let (prepared, _) = engine.prepared()?;
+        let here = prepared
+            .iter()
+            .filter(|one| one.preparation.database == database);
+        Ok(here.count())
+    }
+
+    /// 55006 when other sessions stay in a database, or something is prepared in it. A session that is ending gets its time: a
     /// client that has just left may not know that the server is still at it.
-    fn check_database_idle(&self, name: &str) -> Result<()> {
+    fn check_database_idle(&self, database: &Database) -> Result<()> {
+        let name = &database.name[..];
         let mut count = self.shared.sessions_in(name);
         for _ in 0..DATABASE_IDLE_TRIES {
             if count == 0 {
-                return Ok(());
+                break;
             }
             coro::wait(env::sleep(self.shared.env.as_ref(), DATABASE_IDLE_STEP))?;
             count = self.shared.sessions_in(name);
         }
-        if count == 0 {
-            return Ok(());
-        }
-        let detail = match count {
-            1 => "There is 1 other session using the database.".to_owned(),
-            count => format!("There are {count} other sessions using the database."),
+        let prepared = self.prepared_in(database.oid)?;
+        let detail = match (count, prepared) {
+            (0, 0) => return Ok(()),
+            (1, 0) => "There is 1 other session using the database.".to_owned(),
+            (count, 0) => format!("There are {count} other sessions using the database."),
+            (0, 1) => "There is 1 prepared transaction using the database.".to_owned(),
+            (0, count) => format!("There are {count} prepared transactions using the database."),
+            (count, prepared) => format!(
+                "There are {count} other session(s) and {prepared} prepared transaction(s) using \
+                 the database."
+            ),
         };
         Err(Error::new(
             SqlState::OBJECT_IN_USE,
@@ -338,7 +356,7 @@ impl Session {
         if database.oid == catalog.database.oid {
             return Err(Error::unsupported("current database cannot be renamed"));
         }
-        self.check_database_idle(old)?;
+        self.check_database_idle(&database)?;
         let done = match &mut self.open {
             Some(open) => cluster::update_database(open.txn.as_mut(), &database, &renamed)?,
             None => false,
