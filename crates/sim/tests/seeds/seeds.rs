@@ -105,6 +105,6 @@ fn thirty_seeds_of_two_phases() {
         "crates/sim/tests/seeds/two-phase.toml",
         include_str!("two-phase.toml"),
     );
-    let totals = run_mixed(3, 150, Some(file));
+    let totals = run_mixed(3, 30, Some(file));
     assert!(totals.faults.of(Fault::LeaderCrash) >= FAULTS_OF_FEW_SEEDS_MIN);
 }
