@@ -11,7 +11,6 @@ use super::scope::Scope;
 use super::Binder;
 use crate::plan::{Expr, ExprKind};
 use functions::extensions::hstore::ASSIGN;
-use functions::CastContext;
 use types::{TypeId, NO_TYPMOD};
 
 impl Binder<'_> {
@@ -31,13 +30,7 @@ impl Binder<'_> {
             return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         };
         let key = self.node(index, scope, place)?;
-        let location = key.location.0;
-        let context = CastContext::Assignment;
-        self.try_coerce(key, TypeId::TEXT, NO_TYPMOD, context)?
-            .map_err(|_| {
-                let message = "hstore subscript must have type text";
-                self.error(SqlState::DATATYPE_MISMATCH, message, location)
-            })
+        self.subscript_as(key, TypeId::TEXT, "hstore subscript must have type text")
     }
 
     /// `value[key]`.
@@ -65,19 +58,11 @@ impl Binder<'_> {
     ) -> Result<Expr> {
         let location = assigned.location;
         let key = self.hstore_key(subscripts, scope, Place::plain("UPDATE"))?;
-        let from = value.ty;
-        let context = CastContext::Assignment;
-        let value = self
-            .try_coerce(value, TypeId::TEXT, NO_TYPMOD, context)?
-            .map_err(|_| {
-                let message = format!(
-                    "subscripted assignment to \"{}\" requires type text but expression is of \
-                     type {from}",
-                    assigned.name
-                );
-                self.error(SqlState::DATATYPE_MISMATCH, message, location)
-                    .with_hint("You will need to rewrite or cast the expression.")
-            })?;
+        let subscripted = Assigned {
+            subscripted: true,
+            ..assigned
+        };
+        let value = self.part_as(value, (TypeId::TEXT, NO_TYPMOD), subscripted)?;
         let domain = target.domain;
         Ok(Expr {
             domain,

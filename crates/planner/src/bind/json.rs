@@ -14,12 +14,13 @@ use base::{Result, SqlState};
 use pg_query::protobuf::{AIndices, Node, RangeFunction};
 
 use super::expr::Place;
+use super::parts::Assigned;
 use super::scope::{plain_column, Scope, ScopeColumn};
 use super::{boxed, inner, type_names, Binder};
 use crate::plan::{Expr, ExprKind, Func, How};
 use functions::{find_coercion, json, CastContext, Function};
 use syntax::parser::NodeEnum;
-use types::{Array, Datum, TypeId};
+use types::{Array, Datum, TypeId, NO_TYPMOD};
 
 /// `json_populate_record` and its kin.
 const FILLING: [u32; 4] = [3_209, 3_475, 3_960, 3_961];
@@ -116,19 +117,12 @@ impl Binder<'_> {
         }
         let place = Place::plain("UPDATE");
         let (path, index) = self.path(&subscripts, scope, place)?;
-        let from = value.ty;
-        let context = CastContext::Assignment;
-        let value = match self.try_coerce(value, TypeId::JSONB, -1, context)? {
-            Ok(value) => value,
-            Err(_) => {
-                let message = format!(
-                    "subscripted assignment to \"{name}\" requires type jsonb but expression is of \
-                     type {from}"
-                );
-                let error = self.error(SqlState::DATATYPE_MISMATCH, message, location);
-                return Err(error.with_hint("You will need to rewrite or cast the expression."));
-            }
+        let assigned = Assigned {
+            name,
+            location,
+            subscripted: true,
         };
+        let value = self.part_as(value, (TypeId::JSONB, NO_TYPMOD), assigned)?;
         let index = Expr::constant(Datum::Bool(index), TypeId::BOOL, -1);
         let args = vec![target, path, value, index];
         let types: Rc<[TypeId]> = args.iter().map(|arg| arg.ty).collect();

@@ -132,12 +132,52 @@ impl Binder<'_> {
         place: Place,
     ) -> Result<Expr> {
         let bound = self.node(node, scope, place)?;
-        let location = bound.location.0;
-        let context = CastContext::Assignment;
-        self.try_coerce(bound, TypeId::INT4, NO_TYPMOD, context)?
+        self.subscript_as(
+            bound,
+            TypeId::INT4,
+            "array subscript must have type integer",
+        )
+    }
+
+    /// A subscript as a value of the type that subscripts of this kind have.
+    ///
+    /// # Errors
+    /// 42804 with that message.
+    pub(super) fn subscript_as(
+        &mut self,
+        subscript: Expr,
+        ty: TypeId,
+        message: &str,
+    ) -> Result<Expr> {
+        let location = subscript.location.0;
+        self.try_coerce(subscript, ty, NO_TYPMOD, CastContext::Assignment)?
+            .map_err(|_| self.error(SqlState::DATATYPE_MISMATCH, message, location))
+    }
+
+    /// What is assigned to an element, or to a field, as a value of its type.
+    ///
+    /// # Errors
+    /// 42804.
+    pub(super) fn part_as(
+        &mut self,
+        value: Expr,
+        (wanted, typmod): (TypeId, i32),
+        assigned: Assigned<'_>,
+    ) -> Result<Expr> {
+        let (from, name) = (value.ty, assigned.name);
+        self.try_coerce(value, wanted, typmod, CastContext::Assignment)?
             .map_err(|_| {
-                let message = "array subscript must have type integer";
-                self.error(SqlState::DATATYPE_MISMATCH, message, location)
+                let message = match assigned.subscripted {
+                    true => format!(
+                        "subscripted assignment to \"{name}\" requires type {wanted} but \
+                         expression is of type {from}"
+                    ),
+                    false => format!(
+                        "subfield \"{name}\" is of type {wanted} but expression is of type {from}"
+                    ),
+                };
+                self.error(SqlState::DATATYPE_MISMATCH, message, assigned.location)
+                    .with_hint("You will need to rewrite or cast the expression.")
             })
     }
 
@@ -179,27 +219,11 @@ impl Binder<'_> {
         value: Expr,
         assigned: Assigned<'_>,
     ) -> Result<Expr> {
-        let (from, at) = (value.ty, assigned.location);
         let wanted = match target.domain {
             TypeId::NONE => target.ty,
             domain => domain,
         };
-        let context = CastContext::Assignment;
-        self.try_coerce(value, wanted, target.typmod, context)?
-            .map_err(|_| {
-                let name = assigned.name;
-                let message = match assigned.subscripted {
-                    true => format!(
-                        "subscripted assignment to \"{name}\" requires type {wanted} but \
-                         expression is of type {from}"
-                    ),
-                    false => format!(
-                        "subfield \"{name}\" is of type {wanted} but expression is of type {from}"
-                    ),
-                };
-                self.error(SqlState::DATATYPE_MISMATCH, message, at)
-                    .with_hint("You will need to rewrite or cast the expression.")
-            })
+        self.part_as(value, (wanted, target.typmod), assigned)
     }
 
     fn assign_subscripts(
