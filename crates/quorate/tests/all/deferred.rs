@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use lab::host::Endpoint;
+use lab::host::{wait_for, Endpoint};
 
 use crate::kill::Patient;
 use crate::stage::Stage;
@@ -25,6 +25,9 @@ const ROUND: Duration = Duration::from_secs(4);
 
 /// Rows of a large transaction.
 const ROWS: u64 = 40_000;
+
+/// How long it may take until a writer waits for another one.
+const WAITING_MAX: Duration = Duration::from_secs(20);
 
 const DUPLICATES: &str = "select k from taken where k is not null group by k having count(*) > 1";
 
@@ -209,8 +212,13 @@ fn large_transactions_find_their_duplicates() {
         .expect("they are written");
     let mut other = connect(node).expect("a session");
     let writer = std::thread::spawn(move || other.batch_execute("insert into taken values (-77)"));
-    std::thread::sleep(Duration::from_millis(300));
-    assert!(!writer.is_finished(), "it must wait");
+    wait_for("the writer's lock", WAITING_MAX, || {
+        let waiting = "select from pg_locks where not granted";
+        let locks = client.query(waiting, &[]).expect("an answer");
+        assert!(!writer.is_finished(), "it must wait");
+        !locks.is_empty()
+    })
+    .expect("the writer waits");
     client.batch_execute("commit").expect("it is committed");
     let error = writer.join().expect("a thread").expect_err("a duplicate");
     assert_eq!(error.code().map(|state| state.code()), Some("23505"));
