@@ -19,6 +19,7 @@ mod routine;
 mod same;
 mod settled;
 pub mod trigger;
+mod uses;
 mod window;
 
 use std::cell::RefCell;
@@ -38,6 +39,7 @@ pub use inverted::{Asked, InvertedAccess, Term};
 pub use literal::{Literal, Taken};
 pub use program::{compile, Program};
 pub use routine::RoutineCall;
+pub use uses::Uses;
 pub use window::{
     Bound, Exclusion, Frame, FrameMode, WindowCall, WindowFunctionPlan, WindowName, WindowPlan,
     WindowSpec, Windowed,

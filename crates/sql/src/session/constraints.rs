@@ -13,6 +13,7 @@
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::ConstraintsSetStmt;
 
+use super::in_use::Using;
 use super::transaction::State;
 use super::utility::tag;
 use super::{CommandTag, NoticeSeverity, Session, Sink};
@@ -55,11 +56,14 @@ impl Session {
                 self.note_done(place);
                 continue;
             };
-            let permit = Permit::of_definition(&catalog);
-            let eval = self.eval.clone();
-            let mut cx = Exec::new(&Relations, self, permit, &eval, &[]);
-            cx.tick()?;
-            foreign::run_deferred(&event, &mut cx)?;
+            let using = Using::tables(event.tables().map(|table| &**table));
+            self.using(using, |session| {
+                let permit = Permit::of_definition(&catalog);
+                let eval = session.eval.clone();
+                let mut cx = Exec::new(&Relations, session, permit, &eval, &[]);
+                cx.tick()?;
+                foreign::run_deferred(&event, &mut cx)
+            })?;
             self.note_done(place);
         }
         Ok(())
@@ -104,42 +108,6 @@ impl Session {
             }
             other => Some(other),
         })
-    }
-
-    /// Refuses to change a table while its triggers are at work.
-    ///
-    /// # Errors
-    /// 55006.
-    pub(super) fn refuse_firing(&self, table: &Table, verb: &str) -> Result<()> {
-        let mut firing = self.shared.firing.iter();
-        match firing.any(|trigger| trigger.table == table.oid) {
-            false => Ok(()),
-            true => Err(Error::new(
-                SqlState::OBJECT_IN_USE,
-                format!(
-                    "cannot {verb} \"{}\" because it is being used by active queries in this session",
-                    table.name
-                ),
-            )),
-        }
-    }
-
-    /// The same, and while constraints wait for it.
-    ///
-    /// # Errors
-    /// 55006.
-    pub(super) fn refuse_pending(&self, table: &Table, verb: &str) -> Result<()> {
-        self.refuse_firing(table, verb)?;
-        match self.shared.constraints.waits_for(table) {
-            false => Ok(()),
-            true => Err(Error::new(
-                SqlState::OBJECT_IN_USE,
-                format!(
-                    "cannot {verb} \"{}\" because it has pending trigger events",
-                    table.name
-                ),
-            )),
-        }
     }
 
     /// SET CONSTRAINTS.

@@ -66,6 +66,16 @@ pub(super) struct NamedCursor {
     failed: bool,
 }
 
+impl NamedCursor {
+    /// Once moving has failed, it uses nothing any more.
+    fn note(&mut self, moved: &Result<u64>) {
+        if moved.is_err() {
+            self.failed = true;
+            self.query.iter_mut().for_each(Running::let_go);
+        }
+    }
+}
+
 /// Where rows go that are only moved over.
 fn given(sink: Option<&mut dyn Sink>) -> Output<'_> {
     match sink {
@@ -259,7 +269,7 @@ impl Session {
         let most = if max_rows == 0 { u64::MAX } else { max_rows };
         let mut cursor = self.take_cursor(name)?;
         let moved = self.forward(&mut cursor, most, Some(sink));
-        cursor.failed |= moved.is_err();
+        cursor.note(&moved);
         self.cursors.insert(name.to_owned(), cursor);
         let rows = moved?;
         if rows == most {
@@ -299,7 +309,7 @@ impl Session {
         let mut cursor = self.take_cursor(name)?;
         let to = (!fetch.ismove).then_some(sink);
         let moved = self.go(&mut cursor, fetch, to);
-        cursor.failed |= moved.is_err();
+        cursor.note(&moved);
         self.cursors.insert(name.clone(), cursor);
         Ok(CommandTag {
             name: if fetch.ismove { "MOVE" } else { "FETCH" },

@@ -37,6 +37,7 @@ mod ddl;
 mod explain;
 mod handover;
 mod in_flight;
+mod in_use;
 mod lock_names;
 mod logged;
 pub mod login;
@@ -93,6 +94,7 @@ use execution::settings::{Asker, Settings, Source};
 use execution::state::activity::{Doing, SessionState};
 use execution::state::{Named, Stamp};
 use in_flight::InFlight;
+use in_use::InUse;
 use params::Params;
 use plan_cache::{PlanCache, World};
 use portal::{Forgotten, Running};
@@ -179,6 +181,7 @@ pub struct Session {
     /// Whether the message at work has begun: its debt is collected until the next one begins.
     in_message: bool,
     in_flight: InFlight,
+    in_use: InUse,
     catalog: Arc<Catalog>,
     cursors: BTreeMap<String, NamedCursor>,
     forgotten: Forgotten,
@@ -276,6 +279,7 @@ impl Session {
             committing: false,
             in_message: false,
             in_flight: InFlight::default(),
+            in_use: InUse::default(),
             catalog,
             cursors: BTreeMap::new(),
             forgotten: Forgotten::default(),

@@ -19,6 +19,7 @@ use std::rc::Rc;
 use base::engine::ViewId;
 use base::{Debt, Error, Result, SqlState, TxnId};
 
+use super::in_use::Held;
 use super::run::Output;
 use super::Session;
 use execution::exec::{Computed, Cursor, Exec, KeptCursor};
@@ -34,7 +35,7 @@ pub(super) type Forgotten = Rc<RefCell<Vec<(TxnId, ViewId)>>>;
 pub(super) struct Running {
     cursor: KeptCursor,
     computed: Option<Computed>,
-    planned: Rc<Planned>,
+    held: Rc<Held>,
     params: Rc<[Datum]>,
     txn: TxnId,
     view: ViewId,
@@ -55,6 +56,12 @@ impl Drop for Running {
 }
 
 impl Running {
+    /// It has failed: what it reads is no longer in use.
+    pub fn let_go(&mut self) {
+        let planned = self.held.planned.clone();
+        self.held = Rc::new(Held { planned });
+    }
+
     /// Begins again with the first row.
     pub fn restart(&mut self) {
         self.cursor.restart();
@@ -91,13 +98,13 @@ impl Session {
             .ok_or_else(|| Error::internal("nothing is open"))?;
         open.begun = true;
         open.txn.begin_statement()?;
-        let view = open.txn.keep_view()?;
+        let (txn, view) = (open.txn.id(), open.txn.keep_view()?);
         Ok(Running {
             cursor,
             computed: None,
-            planned,
+            held: self.in_use.hold(planned),
             params,
-            txn: open.txn.id(),
+            txn,
             view,
             forgotten: self.forgotten.clone(),
         })
@@ -141,7 +148,7 @@ impl Session {
             ));
         };
         open.txn.swap_view(running.view)?;
-        let planned = running.planned.clone();
+        let planned = running.held.planned.clone();
         let params = running.params.clone();
         let (rows, permit) = running.cursor.parts();
         let eval = self.eval.clone();

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use base::engine::LockWait;
 use base::{Debt, Error, Result, SqlState};
 
+use super::in_use::Using;
 use super::lock_names::named;
 use super::portal::Read;
 use super::statements::{about, Given};
@@ -151,7 +152,7 @@ impl Session {
     /// Runs a plan whose locks are taken; returns how many rows it gave or wrote.
     pub(super) fn run_plan(
         &mut self,
-        planned: &Planned,
+        planned: &Rc<Planned>,
         params: &[Datum],
         output: &mut Output<'_>,
     ) -> Result<u64> {
@@ -161,7 +162,7 @@ impl Session {
     /// As [`Session::run_plan`], with the values of literals that the plan leaves open.
     pub(super) fn run_plan_with(
         &mut self,
-        planned: &Planned,
+        planned: &Rc<Planned>,
         params: &[Datum],
         literals: &[Datum],
         output: &mut Output<'_>,
@@ -175,7 +176,7 @@ impl Session {
 
     fn run_plan_unnamed(
         &mut self,
-        planned: &Planned,
+        planned: &Rc<Planned>,
         params: &[Datum],
         literals: &[Datum],
         output: &mut Output<'_>,
@@ -218,6 +219,21 @@ impl Session {
             })?;
             return Ok(1);
         }
+        self.using(Using::Plan(planned.clone()), |session| {
+            let values = (params, literals);
+            session.run_cursor(planned, (bound, permitted), values, output)
+        })
+    }
+
+    /// Takes all rows of a plan.
+    fn run_cursor(
+        &mut self,
+        planned: &Planned,
+        (bound, permitted): (&Bound, PermittedPlan<'_>),
+        (params, literals): (&[Datum], &[Datum]),
+        output: &mut Output<'_>,
+    ) -> Result<u64> {
+        let durability = self.shared.settings.parsed().durability;
         let mut told = Debt::NONE;
         let eval = self.eval.clone();
         let mut cx = Exec::new(&Relations, self, permitted.permit(), &eval, params);

@@ -157,6 +157,11 @@ impl Session {
             return Ok(());
         }
         self.ensure_open()?;
+        let catalog = self.current_catalog()?;
+        let own = catalog.tables.iter().filter(|table| is_local(table.oid));
+        for table in own {
+            self.refuse_in_use(table, "DROP TABLE")?;
+        }
         self.drop_temporary(|_| true)
     }
 

@@ -328,6 +328,7 @@ impl Session {
         self.shared.remarks.take();
         self.nested.clear();
         self.shared.firing.clear();
+        self.in_use.clear();
         while self.shared.settings.is_acting() {
             self.shared.settings.stop_acting();
         }

@@ -8,6 +8,7 @@ use pg_query::protobuf::CopyStmt;
 use super::check_referenced;
 use super::options::{Chosen, Options};
 use super::rows::Rows;
+use crate::session::in_use::Using;
 use crate::session::{Format, Session, Sink};
 use catalog::RelationKind;
 use execution::exec::foreign;
@@ -74,16 +75,18 @@ impl Session {
         };
         open.begun = true;
         open.txn.begin_statement()?;
-        let eval = self.eval.clone();
-        let mut cx = Exec::new(&Relations, self, permitted.permit(), &eval, &[]);
         let table = insert.target.table.clone();
         let mut rows = Rows::new(&options, table, &how.columns, force);
-        let loaded = Loader::new(insert, &how, writer).run(&mut rows, sink, &mut cx);
-        let looked = match loaded {
-            Ok(()) => foreign::finish(&mut cx),
-            Err(error) => Err(rows.explain(error)),
-        };
-        let written = cx.written;
+        let (looked, written) = self.using(Using::Plan(planned.clone()), |session| {
+            let eval = session.eval.clone();
+            let mut cx = Exec::new(&Relations, session, permitted.permit(), &eval, &[]);
+            let loaded = Loader::new(insert, &how, writer).run(&mut rows, sink, &mut cx);
+            let looked = match loaded {
+                Ok(()) => foreign::finish(&mut cx),
+                Err(error) => Err(rows.explain(error)),
+            };
+            (looked, cx.written)
+        });
         if let Some(open) = &mut self.open {
             open.wrote |= written > 0;
         }

@@ -55,7 +55,7 @@ impl Session {
         let spec = command.bound.as_ref();
         let spec = spec.ok_or_else(|| Error::internal("a partition without a bound"))?;
         let table = self.lock_table(range)?;
-        self.refuse_pending(&table, "ALTER TABLE")?;
+        self.refuse_in_use(&table, "ALTER TABLE")?;
         self.check_attachable(parent, &table)?;
         let of = self.bound_of(text, parent, spec)?;
         let catalog = self.current_catalog()?;
@@ -271,7 +271,7 @@ impl Session {
         let range = command.name.as_ref();
         let range = range.ok_or_else(|| Error::internal("a partition without a name"))?;
         let table = self.lock_table(range)?;
-        self.refuse_pending(&table, "ALTER TABLE")?;
+        self.refuse_in_use(&table, "ALTER TABLE")?;
         let is_own = table
             .partition_of
             .as_ref()

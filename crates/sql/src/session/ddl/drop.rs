@@ -313,7 +313,6 @@ impl Session {
             tables.extend(parents);
             tables.sort_by_key(|table| table.oid);
             tables.dedup_by_key(|table| table.oid);
-            self.refuse_in_use(&catalog, &dropped)?;
             let wanted: Vec<_> = tables.iter().map(|table| table.tree).collect();
             let mut own_types: Vec<_> = dropped.objects.iter().filter_map(type_of).collect();
             own_types.extend(dropped.objects.iter().filter_map(|object| match object {
@@ -323,6 +322,7 @@ impl Session {
             let holds_types = own_types.iter().all(|id| held.contains(id));
             if holds_types && wanted.iter().all(|tree| locked.contains(tree)) {
                 self.say_cascades(&dropped, sink)?;
+                self.refuse_dropping_used(&catalog, &dropped)?;
                 return self.carry_out(&catalog, &dropped);
             }
             for table in tables {
@@ -340,21 +340,24 @@ impl Session {
         ))
     }
 
-    /// 55006 for what the statement still needs whose trigger drops it, and for tables that deferred
-    /// constraints still look at.
-    fn refuse_in_use(&self, catalog: &Catalog, dropped: &Dropped) -> Result<()> {
+    /// 55006 for what is in use, and for tables that deferred constraints still look at.
+    fn refuse_dropping_used(&self, catalog: &Catalog, dropped: &Dropped) -> Result<()> {
         for object in &dropped.objects {
             let Some(table) = table_of(catalog, *object) else {
                 continue;
             };
             match object {
+                // Whatever kind of relation it is, as in PostgreSQL.
                 Object::Relation(oid) if *oid == table.oid => {
-                    let verb = format!("DROP {}", table.kind.noun().to_uppercase());
-                    self.refuse_pending(table, &verb)?;
+                    self.refuse_in_use(table, "DROP TABLE")?;
                 }
-                Object::Relation(_) | Object::Column(..) | Object::Constraint(_) => {
-                    self.refuse_firing(table, "ALTER TABLE")?;
+                Object::Relation(oid) => {
+                    let mut indexes = table.indexes.iter();
+                    if let Some(index) = indexes.find(|index| index.oid == *oid) {
+                        self.refuse_index_at_work(index, "DROP INDEX")?;
+                    }
                 }
+                Object::Column(..) => self.refuse_at_work(table, "ALTER TABLE")?,
                 _ => {}
             }
         }

@@ -91,7 +91,7 @@ impl Session {
                 old.kind.noun()
             )));
         }
-        self.refuse_pending(&old, "CREATE INDEX")?;
+        self.refuse_in_use(&old, "CREATE INDEX")?;
         let catalog = self.current_catalog()?;
         self.may_create_in(&catalog, old.schema)?;
         let mut index = Index {
@@ -474,6 +474,7 @@ impl Session {
         let mut dropped = Vec::new();
         for index in &mut new.indexes {
             if !index.primary && wanted(index) {
+                self.refuse_index_at_work(index, "REINDEX INDEX")?;
                 dropped.push(index.tree);
                 index.tree = store::new_tree(&*self.shared.engine.sequences)?;
             }
@@ -481,7 +482,6 @@ impl Session {
         if dropped.is_empty() {
             return Ok(());
         }
-        self.refuse_firing(old, "REINDEX INDEX")?;
         let database = self.current_catalog()?.database.oid;
         self.build_indexes(database, old, &new)?;
         let Some(open) = &mut self.open else {

@@ -347,7 +347,10 @@ impl Session {
         }
         match is_local(parent.oid) {
             true => Err(Error::unsupported("a temporary partitioned table")),
-            false => Ok(parent),
+            false => {
+                self.refuse_in_use(&parent, "CREATE TABLE .. PARTITION OF")?;
+                Ok(parent)
+            }
         }
     }
 

@@ -6,6 +6,7 @@ use base::engine::TableLock;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{DropBehavior, TruncateStmt};
 
+use super::super::in_use::Using;
 use super::super::utility::tag;
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
 use catalog::access::Privileges;
@@ -58,7 +59,7 @@ impl Session {
         let cascade = truncate.behavior == DropBehavior::DropCascade as i32;
         self.reach_referrers(&mut tables, cascade, sink)?;
         for old in &tables {
-            self.refuse_pending(old, "TRUNCATE")?;
+            self.refuse_in_use(old, "TRUNCATE")?;
         }
         let catalog = self.current_catalog()?;
         let mut triggers = Vec::new();
@@ -67,8 +68,11 @@ impl Session {
                 binder.triggers_on(table, Events::TRUNCATE, &[])
             })?);
         }
+        let using = || Using::tables(tables.iter().map(|table| &**table));
         for triggers in &triggers {
-            self.fire_for_statement(triggers, Timing::Before)?;
+            self.using(using(), |session| {
+                session.fire_for_statement(triggers, Timing::Before)
+            })?;
         }
         for old in tables.iter().filter(|table| table.kind.has_rows()) {
             let new = self.with_new_trees(old)?;
@@ -86,7 +90,9 @@ impl Session {
             }
         }
         for triggers in &triggers {
-            self.fire_for_statement(triggers, Timing::After)?;
+            self.using(using(), |session| {
+                session.fire_for_statement(triggers, Timing::After)
+            })?;
         }
         self.hand_on_notices(sink)?;
         Ok(tag("TRUNCATE TABLE"))

@@ -1,5 +1,6 @@
 //! CREATE VIEW, and materialized views: tables that remember the query they were filled by.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use base::engine::{LockWait, TableLock};
@@ -368,7 +369,7 @@ impl Session {
                 conflict: None,
             }))
         });
-        let planned = Planned {
+        let planned = Rc::new(Planned {
             sizes: Vec::new(),
             seen: None,
             point: None,
@@ -386,7 +387,7 @@ impl Session {
                 unpopulated: None,
                 fleeting: false,
             }),
-        };
+        });
         self.run_plan(
             &planned,
             &[],
@@ -412,6 +413,7 @@ impl Session {
                 format!("\"{}\" is not a materialized view", old.name),
             ));
         }
+        self.refuse_in_use(&old, "REFRESH MATERIALIZED VIEW")?;
         self.as_owner(old.owner, |session| session.refill(&old, refresh.skip_data))?;
         Ok(tag("REFRESH MATERIALIZED VIEW"))
     }

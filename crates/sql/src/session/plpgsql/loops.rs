@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use base::{Error, Result, SqlState};
 
+use super::super::in_use::Using;
 use super::super::Session;
 use super::compile::{RowsFrom, Step, StepKind};
 use super::piece::Piece;
@@ -45,7 +46,13 @@ impl Session {
             StepKind::ForEach { source, .. } => {
                 let rows = self.loop_rows(source, frame);
                 let rows = rows.map_err(|error| at_line(error, step, &frame.name))?;
-                self.each_row(step, rows, frame)
+                match rows.planned.clone() {
+                    // As in PostgreSQL, where its rows are read as the loop goes on.
+                    Some(planned) => self.using(Using::Plan(planned), |session| {
+                        session.each_row(step, rows, frame)
+                    }),
+                    None => self.each_row(step, rows, frame),
+                }
             }
             _ => self.integers(step, frame),
         }

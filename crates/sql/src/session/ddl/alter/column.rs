@@ -6,6 +6,7 @@ use base::engine::TreeKind;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{AlterTableCmd, ColumnDef, DropBehavior};
 
+use super::super::super::in_use::Using;
 use super::super::super::{NoticeSeverity, Session, Sink};
 use super::super::table::{cut_name, order_constraints};
 use super::column_place;
@@ -103,7 +104,9 @@ impl Session {
             let mut new = self.with_new_trees(&new)?;
             return self.rewrite(old, &mut new, &[value]);
         }
-        let value = self.compute(&catalog, &program)?;
+        let value = self.using(Using::tables([&**old]), |session| {
+            session.compute(&catalog, &program)
+        })?;
         let column = &mut new.columns[place];
         if value.is_null() {
             if column.not_null {

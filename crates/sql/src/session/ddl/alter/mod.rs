@@ -113,7 +113,7 @@ impl Session {
             self.lock_mode(&table, mode)?;
             let again = self.find_table(range)?;
             if again.tree == table.tree && again.oid == table.oid {
-                self.refuse_pending(&again, "ALTER TABLE")?;
+                self.refuse_in_use(&again, "ALTER TABLE")?;
                 return Ok(again.oid);
             }
         }

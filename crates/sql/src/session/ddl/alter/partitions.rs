@@ -191,7 +191,7 @@ impl Session {
                 return Ok(all);
             };
             self.lock_mode(&new, lock_of(command))?;
-            self.refuse_pending(&new, "ALTER TABLE")?;
+            self.refuse_in_use(&new, "ALTER TABLE")?;
             self.forget_own_catalog();
             locked.push(new.oid);
         }

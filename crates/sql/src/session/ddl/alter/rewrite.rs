@@ -5,6 +5,7 @@ use std::sync::Arc;
 use base::engine::{Inserted, RowBatch};
 use base::{Error, KeyRange, Result, SequenceId, SqlState};
 
+use super::super::super::in_use::Using;
 use super::super::super::Session;
 use catalog::{store, Catalog, Column, Table};
 use execution::exec::program::Evaluate;
@@ -40,23 +41,23 @@ impl Session {
             return Err(Error::internal("nothing is open"));
         };
         open.txn.begin_statement()?;
-        let permit = Permit::of_definition(&catalog);
-        let eval = self.eval.clone();
-        let mut cx = Exec::new(&Relations, self, permit, &eval, &[]);
-        let mut batch = RowBatch::default();
-        let mut rest = Some(KeyRange::all());
-        while let Some(range) = rest {
-            rest = cx
-                .host
-                .txn()
-                .scan_newest(table.tree, &range, usize::MAX, &mut batch)?;
-            for (key, bytes) in batch.iter() {
-                cx.tick()?;
-                let row = rows::decode(table, &[], bytes, key, false)?;
-                check(&mut cx, key, &row)?;
+        self.using(Using::tables([table]), |session| {
+            let permit = Permit::of_definition(&catalog);
+            let eval = session.eval.clone();
+            let mut cx = Exec::new(&Relations, session, permit, &eval, &[]);
+            let mut batch = RowBatch::default();
+            let mut rest = Some(KeyRange::all());
+            while let Some(range) = rest {
+                let txn = cx.host.txn();
+                rest = txn.scan_newest(table.tree, &range, usize::MAX, &mut batch)?;
+                for (key, bytes) in batch.iter() {
+                    cx.tick()?;
+                    let row = rows::decode(table, &[], bytes, key, false)?;
+                    check(&mut cx, key, &row)?;
+                }
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// 23502 if a column is NULL in any row.

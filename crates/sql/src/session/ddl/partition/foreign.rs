@@ -91,7 +91,7 @@ impl Session {
             let table = self.current_catalog()?.table_by_oid(oid).cloned();
             let table = table.ok_or_else(|| Error::internal("a partition that is gone"))?;
             self.lock_mode(&table, TableLock::ShareRowExclusive)?;
-            self.refuse_pending(&table, "ALTER TABLE")?;
+            self.refuse_in_use(&table, "ALTER TABLE")?;
             self.extend_foreign_key(parent, key, oid)?;
         }
         Ok(())

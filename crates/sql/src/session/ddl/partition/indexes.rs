@@ -90,7 +90,7 @@ impl Session {
                 continue;
             };
             self.lock_fully(&table)?;
-            self.refuse_pending(&table, "CREATE INDEX")?;
+            self.refuse_in_use(&table, "CREATE INDEX")?;
             let (catalog, table) = self.own_table(oid)?;
             self.extend_index(&catalog, &new, &index, &table)?;
         }
