@@ -79,3 +79,9 @@ select * from (values ('10.0.0.1'::inet)) v(x) where x = any ('{10.0.0.1,10.0.0.
 select to_json('10.0.0.1'::inet), array_agg(x order by x desc) from (values ('10.0.0.1'::inet), ('9.0.0.1')) v(x);
 with recursive r(n, v) as (select 1, B'1' union select n + 1, v from r where n < 3) select * from r;
 with recursive r(n, v) as (select 1, B'1' union all select n + 1, v from r where n < 3) select * from r;
+-- Differences are modulo 2^128.
+select '::ffff:1.2.3.4'::inet - 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'::inet as past_the_last;
+select '::'::inet - 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'::inet as one, 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'::inet - '::'::inet as back;
+select '::8000:0:0:0'::inet - '::'::inet as too_far;
+select '::'::inet - '::8000:0:0:0'::inet as the_least;
+select '0.0.0.0'::inet - '255.255.255.255'::inet as of_v4;

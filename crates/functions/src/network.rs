@@ -179,13 +179,8 @@ pub(crate) fn difference(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     let (a, b) = pair(args, "subtract")?;
     let unused = u32::from(128 - a.bits_max());
     let (a, b) = (a.number() >> unused, b.number() >> unused);
-    let apart = i64::try_from(a.abs_diff(b)).ok();
-    let apart = match a < b {
-        // The least number has no opposite.
-        true if a.abs_diff(b) == 1 << 63 => Some(i64::MIN),
-        true => apart.map(|apart| -apart),
-        false => apart,
-    };
+    // Modulo 2^128, as in PostgreSQL: the last address is one before the first.
+    let apart = i64::try_from(a.wrapping_sub(b) as i128).ok();
     apart.map(Datum::Int8).ok_or_else(out_of_range)
 }
 

@@ -37,8 +37,8 @@ use crate::group::{
     not_leader, term_is_over, BuildHandle, CommitRequest, Group, Snapshot, STANDBY_NAMES,
     TXN_SEQUENCE,
 };
-use crate::locks::{AdvisoryLocks, LockTable, Party, TxnLocks};
-use crate::prepared::{unknown, PreparedLocks};
+use crate::locks::{AdvisoryLocks, LockTable, Party, PreparedLocks, TxnLocks};
+use crate::prepared::unknown;
 use crate::registry::Indexes;
 use crate::serial::Serial;
 use crate::txn::{Exports, Leader, Txn, View};

@@ -87,6 +87,7 @@ use queue::{Answer, Lock, Outcome, Ticket};
 use ranges::RowCounts;
 
 pub use owner::Party;
+pub use prepared::{PreparedLocks, Resolving};
 pub use ranges::ROW_LOCKS_MAX;
 pub use session::AdvisoryLocks;
 

@@ -32,10 +32,8 @@ use std::sync::Arc;
 use base::codec::{put_bytes, put_signed, put_varint, Reader};
 use base::engine::{Preparation, PreparedTransaction};
 use base::row::{Row, RowBuilder};
-use base::sync::Mutex;
-use base::{Error, Key, Result, SqlState, Term, Timestamp, TreeId, TxnId, Xid};
+use base::{Error, Key, Result, SqlState, Timestamp, TreeId, TxnId, Xid};
 
-use crate::locks::{LockTable, Party, TxnLocks};
 use crate::record::{self, Body, Change, Record, RowChange};
 
 /// Bytes of changes of one prepared transaction: its record must fit a message.
@@ -53,7 +51,7 @@ pub struct Header {
     pub txn: TxnId,
     /// How many rows its changes are in.
     pub parts: u32,
-    /// Its locks ([`TxnLocks::list`]).
+    /// Its locks, as [`crate::locks`] lists them.
     pub locks: Vec<u8>,
     /// Rows that it has taken to other trees.
     pub moved: Vec<(TreeId, Key)>,
@@ -234,162 +232,10 @@ impl Prepared {
     }
 }
 
-/// The locks of what is prepared, in the memory of whoever leads.
-#[derive(Debug, Default)]
-pub struct PreparedLocks(Mutex<State>);
-
-#[derive(Debug, Default)]
-struct State {
-    term: Option<Term>,
-    held: BTreeMap<String, Held>,
-}
-
-#[derive(Debug)]
-struct Held {
-    txn: TxnId,
-    locks: TxnLocks,
-    /// Somebody is about to resolve it.
-    is_busy: bool,
-}
-
-impl PreparedLocks {
-    /// This node leads in `term` now: the locks of what is prepared are taken.
-    ///
-    /// # Errors
-    /// What is prepared has locks that exclude one another, which must not be.
-    pub fn begin_term(
-        &self,
-        term: Term,
-        table: &Arc<LockTable>,
-        prepared: &Prepared,
-    ) -> Result<()> {
-        let mut state = self.0.lock();
-        state.term = Some(term);
-        state.held.clear();
-        for header in prepared.iter() {
-            let mut locks = TxnLocks::new(table.clone(), party(header.txn, term));
-            locks.bind(term)?;
-            locks.take_listed(&header.locks)?;
-            let held = Held {
-                txn: header.txn,
-                locks,
-                is_busy: false,
-            };
-            let name = header.prepared.preparation.name.clone();
-            state.held.insert(name, held);
-        }
-        Ok(())
-    }
-
-    /// This node leads no longer.
-    pub fn clear(&self) {
-        *self.0.lock() = State::default();
-    }
-
-    /// A transaction was prepared, whose locks these are; in a term that is over they are given up.
-    pub fn keep(&self, name: &str, txn: TxnId, mut locks: TxnLocks) {
-        let mut state = self.0.lock();
-        let Some(term) = state.term.filter(|term| locks.term() == Some(*term)) else {
-            return;
-        };
-        locks.hand_to(party(txn, term));
-        let held = Held {
-            txn,
-            locks,
-            is_busy: false,
-        };
-        state.held.insert(name.to_owned(), held);
-    }
-
-    /// One is about to be resolved; its locks are in nobody's way who has those of the answer.
-    ///
-    /// # Errors
-    /// 42704 when there is none; 55000 when somebody else is about to resolve it.
-    pub fn begin(&self, name: &str, table: &Arc<LockTable>) -> Result<Resolving<'_>> {
-        let mut state = self.0.lock();
-        let term = state.term.ok_or_else(crate::group::not_leader)?;
-        let held = state.held.get_mut(name).ok_or_else(|| unknown(name))?;
-        if std::mem::replace(&mut held.is_busy, true) {
-            let message = format!("prepared transaction with identifier \"{name}\" is busy");
-            let state = SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE;
-            return Err(Error::new(state, message));
-        }
-        let mut locks = TxnLocks::new(table.clone(), party(held.txn, term));
-        locks.bind(term)?;
-        Ok(Resolving {
-            all: self,
-            term,
-            name: name.to_owned(),
-            locks: Some(locks),
-            is_done: false,
-        })
-    }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.0.lock().held.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
-
 /// The error for a name that is none.
 pub fn unknown(name: &str) -> Error {
     let message = format!("prepared transaction with identifier \"{name}\" does not exist");
     Error::new(SqlState::UNDEFINED_OBJECT, message)
-}
-
-fn party(txn: TxnId, term: Term) -> Party {
-    Party::Prepared { txn, term }
-}
-
-/// A prepared transaction that is about to be resolved. Dropped before that, it stays.
-#[derive(Debug)]
-pub struct Resolving<'a> {
-    all: &'a PreparedLocks,
-    term: Term,
-    name: String,
-    locks: Option<TxnLocks>,
-    is_done: bool,
-}
-
-impl Resolving<'_> {
-    /// For the transaction that resolves it: what is held already is not in its way.
-    ///
-    /// # Panics
-    /// The second time.
-    pub fn locks(&mut self) -> TxnLocks {
-        self.locks.take().expect("they are taken once")
-    }
-
-    /// It is resolved: its locks are given up.
-    pub fn done(mut self) {
-        self.is_done = true;
-        let held = {
-            let mut state = self.all.0.lock();
-            match state.term == Some(self.term) {
-                true => state.held.remove(&self.name),
-                false => None,
-            }
-        };
-        if let Some(mut held) = held {
-            held.locks.release_in_turns();
-        }
-    }
-}
-
-impl Drop for Resolving<'_> {
-    fn drop(&mut self) {
-        let mut state = self.all.0.lock();
-        if !self.is_done && state.term == Some(self.term) {
-            if let Some(held) = state.held.get_mut(&self.name) {
-                held.is_busy = false;
-            }
-        }
-    }
 }
 
 #[cfg(test)]

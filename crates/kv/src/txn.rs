@@ -75,8 +75,7 @@ use storage::{Gap, Read, Scanned, Scratch};
 use crate::build::Plan;
 use crate::group::outcomes::AskedXid;
 use crate::group::{BuildHandle, CommitRequest, Open};
-use crate::locks::{Acquired, TxnLocks};
-use crate::prepared::PreparedLocks;
+use crate::locks::{Acquired, PreparedLocks, TxnLocks};
 use crate::registry::Indexes;
 use crate::serial::{Serial, SerialTxn};
 use ahead::Ahead;
@@ -225,11 +224,6 @@ impl<L: Leader> Txn<L> {
     /// Counts it among those that are open.
     pub fn set_open(&mut self, open: Open) {
         self.open = Some(open);
-    }
-
-    /// Lets it be prepared: its locks go there.
-    pub fn set_prepared(&mut self, prepared: Arc<PreparedLocks>) {
-        self.prepared = Some(prepared);
     }
 
     /// A transaction that has done nothing yet.
@@ -578,17 +572,6 @@ impl<L: Leader> Txn<L> {
             txn.committed(None)?;
         }
         Ok(self.debt)
-    }
-
-    /// Takes the list of rows that it has taken to other trees.
-    fn moved_rows(&mut self) -> Vec<(TreeId, Key)> {
-        let mut moved = std::mem::take(&mut self.moved);
-        // What a savepoint has taken back is there.
-        moved.retain(|(tree, key)| {
-            let own = self.writes.newest(*tree, key);
-            matches!(own, Ok(Some(Own { row: None, .. })))
-        });
-        moved
     }
 
     /// The place of a savepoint, from 1 as in the write set.

@@ -5,17 +5,20 @@
 //! resolve    those rows → the write set of another transaction, which deletes them too; its commit
 //! ```
 
-use base::engine::{LockWait, Preparation, PreparedTransaction, Reading, RowLock, Transaction};
-use base::{engine::Isolation, Debt};
-use base::{Durability, Error, Position, Result, SqlState, Term, Timestamp, TreeId};
+use std::sync::Arc;
+
+use base::engine::{
+    Isolation, LockWait, Preparation, PreparedTransaction, Reading, RowLock, Transaction,
+};
+use base::{Debt, Durability, Error, Key, Position, Result, SqlState, Term, Timestamp, TreeId};
 
 use super::{Leader, Txn};
 use crate::group::outcomes::outcome_row;
 use crate::group::CommitRequest;
-use crate::locks::Acquired;
+use crate::locks::{Acquired, PreparedLocks};
 use crate::prepared::{changes_in, parts_of, unknown, Header};
 use crate::record::{Change, RowChange};
-use crate::write_set::{Changes, WriteSet};
+use crate::write_set::{Changes, Own, WriteSet};
 
 /// The error for a name that another prepared transaction has.
 fn is_taken(name: &str) -> Error {
@@ -24,6 +27,11 @@ fn is_taken(name: &str) -> Error {
 }
 
 impl<L: Leader> Txn<L> {
+    /// Lets it be prepared: its locks go there.
+    pub fn set_prepared(&mut self, prepared: Arc<PreparedLocks>) {
+        self.prepared = Some(prepared);
+    }
+
     /// As [`Transaction::prepare`].
     pub(super) fn prepare_as(
         mut self,
@@ -111,6 +119,17 @@ impl<L: Leader> Txn<L> {
             durability,
             serial: None,
         })
+    }
+
+    /// Takes the list of rows that it has taken to other trees.
+    pub(super) fn moved_rows(&mut self) -> Vec<(TreeId, Key)> {
+        let mut moved = std::mem::take(&mut self.moved);
+        // What a savepoint has taken back is there.
+        moved.retain(|(tree, key)| {
+            let own = self.writes.newest(*tree, key);
+            matches!(own, Ok(Some(Own { row: None, .. })))
+        });
+        moved
     }
 
     /// The term under which it has locked what it writes.

@@ -14,7 +14,7 @@ use super::{
     Conflict, Frame, Insert, MergeAction, MergeKind, Plan, PolicyCheck, Program, SetColumn,
     SortKey, Target,
 };
-use catalog::Table;
+use catalog::{RelationKind, Table};
 
 /// Relations by their oids.
 #[derive(Debug, Default)]
@@ -43,7 +43,12 @@ impl Uses {
                 self.programs(bounds.map(|bound| &bound.0));
                 self.programs(&scan.filter);
             }
-            Plan::System(_, _, key) => self.programs(key.iter().map(|key| &key.1)),
+            Plan::System(table, _, key) => {
+                if table.kind == RelationKind::Sequence {
+                    self.tables.insert(table.oid);
+                }
+                self.programs(key.iter().map(|key| &key.1));
+            }
             Plan::Function { args, .. } | Plan::Routine { args, .. } => self.programs(args),
             Plan::Beside(parts, _) => parts.iter().for_each(|part| self.add(&part.0)),
             Plan::Filter(input, program) | Plan::Once(input, program) => {

@@ -81,6 +81,12 @@ impl InUse {
         held
     }
 
+    /// The transaction has ended within statements at work, which have read all that they will.
+    pub fn transaction_ended(&mut self) {
+        let ended = || Using::Relations(Vec::new());
+        self.at_work.iter_mut().for_each(|using| *using = ended());
+    }
+
     /// Forgets statements that have not come to their ends.
     pub fn clear(&mut self) {
         self.at_work.clear();

@@ -625,6 +625,7 @@ impl Session {
             }
             false => self.roll_back(),
         }
+        self.in_use.transaction_ended();
         self.settings_changed();
         match options.filter(|_| chain) {
             Some(options) => {
