@@ -271,7 +271,9 @@ mod tests {
             key: header.key(),
             change: Change::Insert(row),
         };
-        let there = Prepared::default().changed(&[insert.clone()]).unwrap();
+        let there = Prepared::default()
+            .changed(std::slice::from_ref(&insert))
+            .unwrap();
         assert!(there.has(Xid(700)) && there.get("order 7").is_some());
         let delete = RowChange {
             change: Change::Delete,
