@@ -3,6 +3,10 @@ create table lefty (a int primary key);
 lock table lefty;
 begin; lock table lefty in share mode nowait; lock lefty in access exclusive mode; commit;
 lock table nosuch;
+-- A function's statements may lock, and so may several of one message.
+do $$ begin lock table lefty in share mode; end $$;
+lock table lefty in share mode\; select 1 as locked;
+select 1 as locked\; lock table lefty;
 create index concurrently lefty_a on lefty (a);
 begin; create index concurrently on lefty (a); rollback;
 create index if not exists lefty_a on lefty (a);

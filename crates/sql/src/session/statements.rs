@@ -260,7 +260,7 @@ statements! {
         // Transactions.
         TransactionStmt(it) => transaction_command(it), transaction_about(it),
             session.transaction(it, sink, alone);
-        LockStmt(it) => "LOCK TABLE", UTILITY, session.lock_statement(it);
+        LockStmt(it) => "LOCK TABLE", UTILITY, session.lock_statement(it, alone);
         ConstraintsSetStmt(it) => "SET CONSTRAINTS", UTILITY, session.set_constraints(it, sink);
 
         // What the session has.

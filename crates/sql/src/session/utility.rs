@@ -628,13 +628,12 @@ impl Session {
         Ok(())
     }
 
-    pub(super) fn lock_statement(&mut self, lock: &LockStmt) -> Result<CommandTag> {
-        if self.state != State::Block {
-            return Err(Error::new(
-                SqlState::NO_ACTIVE_SQL_TRANSACTION,
-                "LOCK TABLE can only be used in transaction blocks",
-            ));
+    pub(super) fn lock_statement(&mut self, lock: &LockStmt, alone: bool) -> Result<CommandTag> {
+        // Beside other statements, those of a function too, it stands in their transaction.
+        if alone {
+            self.require_block("LOCK TABLE", alone)?;
         }
+        self.ensure_open()?;
         let mode = [
             TableLock::AccessShare,
             TableLock::RowShare,
