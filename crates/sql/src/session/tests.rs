@@ -552,18 +552,6 @@ fn frames_that_only_grow_or_move_are_linear() {
 }
 
 #[test]
-fn a_set_is_no_group() {
-    let mut session = session();
-    assert_eq!(
-        run(
-            &mut session,
-            "select generate_series(1, 2), count(*) group by 1"
-        ),
-        ["0A000 grouping by an output column that is a set is not supported at 8"]
-    );
-}
-
-#[test]
 fn an_engine_is_bootstrapped_once() {
     let engine = FakeEngine::default();
     let env = FakeEnv::default();
