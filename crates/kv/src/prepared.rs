@@ -20,7 +20,6 @@
 //!   anybody until the record that resolves it is applied.
 //! - The changes fit the newest rows: each of those is locked from before the transaction was
 //!   prepared.
-//! - A party's locks are those of one leadership: what ends late gives up nothing of the next one's.
 //!
 //! # What it leaves out
 //! A transaction is prepared by one record, so it has written at most [`CHANGES_BYTES_MAX`]. At

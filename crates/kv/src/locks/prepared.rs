@@ -1,12 +1,18 @@
-//! Locks that outlive their session and their leader: those of prepared transactions.
+//! Locks that outlive their session and their leader: those of prepared transactions
+//! ([`crate::prepared`]).
 //!
 //! ```text
 //! list()         name of k: ForUpdateLock; tree 16384: RowExclusiveLock   in the transaction's row
-//! hand_to(p)     the session's locks are p's
+//! hand_to(p)     the session's locks are p's, and with whoever leads ([`PreparedLocks`])
 //! take_listed    another leader's lock table has them before anybody else asks
 //! ```
 //! The form of a list: for each lock 0, its name with its length, and its modes as a number; for
 //! each range of keys 1, the tree, both ends with their lengths, and the modes.
+//!
+//! # Invariants
+//! - A prepared transaction is resolved by one at a time; whoever does so has its party, so that
+//!   its locks are not in the way.
+//! - A party is of one term: what ends after its leadership gives up nothing of the next one's.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
