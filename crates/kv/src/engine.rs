@@ -88,13 +88,16 @@ struct Leadership {
 impl Observer for Leadership {
     fn leading(&self, leads: Option<Leads<'_>>) -> Result<()> {
         self.serial.clear();
-        self.prepared.clear();
         match leads {
             Some(Leads { term, prepared }) => {
                 self.locks.begin_term(term);
                 self.prepared.begin_term(term, &self.locks, prepared)?;
             }
-            None => self.locks.clear(),
+            None => {
+                // In this order: who waits for one of those locks gets 40001, not the lock.
+                self.locks.clear();
+                self.prepared.clear();
+            }
         }
         self.observer.leading(leads)
     }
