@@ -481,7 +481,8 @@ impl Peers {
             // It is this node that is left behind. Whoever it knows may be gone, so it hears what
             // has become of the group from this one, which answers when it is connected to.
             if member.is_none() {
-                self.check_guest(&directory, hello, shown)?;
+                // What it may do does not matter: it is refused.
+                let _ = self.check_guest(&directory, hello, shown);
             }
             return Err(Refusal::of(format!(
                 "node {} is of incarnation {older}, this one of {incarnation}",
