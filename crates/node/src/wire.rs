@@ -39,8 +39,9 @@ use pg::auth::Access;
 use pg::handover::Resume;
 use pg::startup::CancelKey;
 
-/// The version of everything that nodes say to one another; a node of another is refused.
-pub const VERSION: u8 = 12;
+/// The version of everything that nodes say to one another, and of what whoever leads must know of the
+/// log; a node of another is refused. (13: prepared transactions, whose locks a leader holds.)
+pub const VERSION: u8 = 13;
 
 /// A frame between nodes may be at most this long; a longer one closes the connection.
 pub const FRAME_BYTES_MAX: usize = 256 << 20;
