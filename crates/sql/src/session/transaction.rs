@@ -265,31 +265,38 @@ impl Session {
             return Ok(());
         }
         // Whoever has asked for its id has something to commit.
-        let has_xid = !open.wrote && has_xid(open.txn.as_mut());
+        let is_noted = open.wrote || has_xid(open.txn.as_mut());
+        let debt = self.log_end(open.txn, |txn| txn.commit(durability))?;
+        if is_noted {
+            sink.committed(&debt);
+        }
+        self.after_commit(emptied);
+        self.shared.settings.end_transaction();
+        Ok(())
+    }
+
+    /// Has what is open logged, as the end of its transaction; the debt of that is owed.
+    pub(super) fn log_end(
+        &mut self,
+        mut txn: Box<dyn Transaction>,
+        end: impl FnOnce(Box<dyn Transaction>) -> Result<Debt>,
+    ) -> Result<Debt> {
         // A block was begun in an earlier flight than the one that ends it.
         let noted = match self.shared.flight {
-            Some(flight) => open.txn.outcome().map(|outcome| outcome.set_flight(flight)),
+            Some(flight) => txn.outcome().map(|outcome| outcome.set_flight(flight)),
             None => Ok(()),
         };
         self.committing = true;
         planted::panic_at(&self.shared.settings, "commit");
-        let committed = noted.and_then(|()| open.txn.commit(durability));
+        let logged = noted.and_then(|()| end(txn));
         self.committing = false;
-        match committed {
-            Ok(debt) => {
-                if open.wrote || has_xid {
-                    sink.committed(&debt);
-                }
-                self.owed.add(&debt, durability);
-                self.after_commit(emptied);
-                self.shared.settings.end_transaction();
-                Ok(())
-            }
-            Err(error) => {
-                self.shared.settings.roll_back_to(0);
-                Err(error)
-            }
+        match &logged {
+            Ok(debt) => self
+                .owed
+                .add(debt, self.shared.settings.parsed().durability),
+            Err(_) => self.shared.settings.roll_back_to(0),
         }
+        logged
     }
 
     /// The end of a message: commits what it has done outside a block.

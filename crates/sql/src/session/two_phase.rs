@@ -47,7 +47,7 @@ impl Session {
             return Err(error);
         }
         self.end_cursors();
-        let Some(mut open) = self.open.take() else {
+        let Some(open) = self.open.take() else {
             return Err(Error::internal("nothing is open"));
         };
         self.state = State::None;
@@ -58,29 +58,13 @@ impl Session {
             owner: self.shared.settings.current_role(),
             database,
         };
-        // A block was begun in an earlier flight than the one that ends it.
-        let noted = match self.shared.flight {
-            Some(flight) => open.txn.outcome().map(|outcome| outcome.set_flight(flight)),
-            None => Ok(()),
-        };
-        self.committing = true;
-        let done = noted.and_then(|()| open.txn.prepare(preparation, durability));
-        self.committing = false;
+        let done = self.log_end(open.txn, |txn| txn.prepare(preparation, durability));
         if open.catalog_changed {
             self.refresh_names();
         }
-        match done {
-            Ok(debt) => {
-                sink.committed(&debt);
-                self.owed.add(&debt, durability);
-                self.shared.settings.end_transaction();
-                Ok(tag("PREPARE TRANSACTION"))
-            }
-            Err(error) => {
-                self.shared.settings.roll_back_to(0);
-                Err(error)
-            }
-        }
+        sink.committed(&done?);
+        self.shared.settings.end_transaction();
+        Ok(tag("PREPARE TRANSACTION"))
     }
 
     fn check_may_prepare(&self, name: &str) -> Result<()> {
