@@ -34,7 +34,8 @@
 //!   40001, and so does every later request of a transaction that locked or read under that term.
 //!
 //! # Many locks
-//! More than [`ROW_LOCKS_MAX`] row locks of one transaction become locks of ranges ([`ranges`]).
+//! More than [`ROW_LOCKS_MAX`] row locks of one transaction become locks of ranges ([`ranges`]). What
+//! locks of all kinds take of the node's memory, their session takes of its budget ([`lock_bytes`]).
 //!
 //! # Messages
 //! The table knows no names, only trees. Where PostgreSQL names a relation, the messages of 55P03
@@ -77,6 +78,7 @@ use base::engine::{AdvisoryKey, AdvisoryMode, LockInfo, LockTarget, LockWait, Ro
 use base::env::{self, Env};
 use base::hash::HashMap;
 use base::limits::ROWS_PER_YIELD;
+use base::memory::Reservation;
 use base::sync::{Mutex, MutexGuard};
 use base::{Error, ErrorClass, Key, Lsn, Result, SessionId, SqlState, Term, TreeId};
 
@@ -108,6 +110,17 @@ const _: () = assert!(
 /// A lock's name: the tree, big-endian, then nothing for the tree itself, 1 and a key, 2 and an
 /// advisory lock (whose tree is none), or 3 and the number of a range.
 type Name = Arc<[u8]>;
+
+/// What the memory of locks is called in an error.
+const LOCKS: &str = "The lock table";
+
+/// What one lock takes: its name, the entry of the table, a quarter of which is empty, and what its
+/// owner notes.
+fn lock_bytes(name: &[u8]) -> usize {
+    let entry = size_of::<Name>() + size_of::<Lock>();
+    let counts = 2 * size_of::<usize>();
+    name.len() + counts + entry * 4 / 3 + size_of::<Held>()
+}
 
 const TREE_BYTES: usize = 8;
 const KEY: u8 = 1;
@@ -541,6 +554,8 @@ pub struct TxnLocks {
     term: Option<Term>,
     timeout: Duration,
     held: Vec<Held>,
+    /// The memory of what is held.
+    memory: Reservation,
     /// How many were granted, those that were given up again left out.
     granted: usize,
     /// So many locks are held that they should become fewer.
@@ -563,6 +578,7 @@ impl TxnLocks {
             term: None,
             timeout: Duration::ZERO,
             held: Vec::new(),
+            memory: Reservation::of(LOCKS),
             granted: 0,
             coarsen_at: ROW_LOCKS_MAX,
             has_ranges: false,
@@ -606,8 +622,8 @@ impl TxnLocks {
     /// Locks a row, or the columns of a unique index's key.
     ///
     /// # Errors
-    /// 55P03 (not to be had, or the lock timeout), 40P01, 40001 when the term is over, and the
-    /// interrupt that ended the wait. Nothing was locked then.
+    /// 55P03 (not to be had, or the lock timeout), 40P01, 40001 when the term is over, 53200 when the
+    /// node's memory is used up, and the interrupt that ended the wait. Nothing was locked then.
     pub fn row(
         &mut self,
         tree: TreeId,
@@ -674,6 +690,7 @@ impl TxnLocks {
         let Some(Held { name, before, .. }) = self.held.pop() else {
             return;
         };
+        self.memory.shrink(lock_bytes(&name));
         if ranges::is_range(&name) {
             self.table.forget_range(&name);
         }
@@ -703,7 +720,35 @@ impl TxnLocks {
         self.release_all();
     }
 
+    /// Notes what was granted, whose memory was taken.
+    fn note(&mut self, name: Name, before: Modes) {
+        let number = self.granted;
+        self.held.push(Held {
+            name,
+            before,
+            number,
+        });
+        self.granted += 1;
+    }
+
+    /// Counts the memory of what is held anew, after it has become less.
+    fn recount_memory(&mut self) {
+        let bytes: usize = self.held.iter().map(|held| lock_bytes(&held.name)).sum();
+        let less = self.memory.bytes().saturating_sub(bytes);
+        self.memory.shrink(less);
+    }
+
     fn acquire(&mut self, mode: Mode, wait: LockWait) -> Result<Acquired> {
+        let bytes = lock_bytes(&self.name);
+        self.memory.grow(bytes)?;
+        let acquired = self.acquire_counted(mode, wait);
+        if acquired != Ok(Acquired::Granted) {
+            self.memory.shrink(bytes);
+        }
+        acquired
+    }
+
+    fn acquire_counted(&mut self, mode: Mode, wait: LockWait) -> Result<Acquired> {
         let name = &self.name;
         let ask = Ask {
             name,
@@ -714,12 +759,7 @@ impl TxnLocks {
         let table = &self.table;
         match table.acquire(self.owner, &mut self.term, ask, self.timeout)? {
             Taken::Granted(name, before) => {
-                self.held.push(Held {
-                    name,
-                    before,
-                    number: self.granted,
-                });
-                self.granted += 1;
+                self.note(name, before);
                 Ok(Acquired::Granted)
             }
             Taken::Covered => Ok(Acquired::Held),

@@ -576,8 +576,10 @@ impl<L: Leader> Txn<L> {
 
     /// The place of a savepoint, from 1 as in the write set.
     fn number_of(&self, savepoint: Savepoint) -> usize {
-        let place = self.savepoints.iter().position(|(id, _)| *id == savepoint);
-        place.unwrap_or_else(|| panic!("{savepoint:?} is not among {:?}", self.savepoints)) + 1
+        let place = self
+            .savepoints
+            .binary_search_by_key(&savepoint, |(id, _)| *id);
+        place.unwrap_or_else(|_| panic!("{savepoint:?} is not there")) + 1
     }
 }
 

@@ -29,7 +29,7 @@ use base::{Error, Key, KeyRange, Result, SqlState};
 
 use super::foreign::newest_row;
 use super::new_row::{about, duplicate_key};
-use super::{foreign, rows, trigger, Exec};
+use super::{events, foreign, rows, trigger, Exec};
 use crate::state::constraints::Event;
 use catalog::trigger::Events;
 use catalog::{Index, Table};
@@ -40,7 +40,6 @@ use types::Datum;
 const LOOKS_MAX: usize = 100;
 
 /// What an event takes in memory besides its values.
-const EVENT_BYTES: usize = size_of::<(Event, bool)>();
 
 /// The values of a row in an index; none if one of them is NULL, so that no other row equals them.
 fn values_of(table: &Table, index: &Index, row: &[Datum]) -> Result<Option<Key>> {
@@ -121,7 +120,6 @@ pub(super) fn written(
         {
             continue;
         }
-        trigger::hold(EVENT_BYTES + key.len() + values.len(), cx)?;
         let event = Event::Equal {
             table: table.clone(),
             index: place,
@@ -130,7 +128,7 @@ pub(super) fn written(
         };
         match cx.host.shared().constraints.is_deferred_index(index) {
             true => cx.defer(event)?,
-            false => cx.events.push_back(event),
+            false => events::wait(event, cx)?,
         }
     }
     Ok(())

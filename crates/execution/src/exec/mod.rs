@@ -36,6 +36,7 @@ pub mod cursor;
 mod distinct;
 mod domain;
 pub mod entries;
+mod events;
 pub mod foreign;
 pub mod group;
 pub mod host;
@@ -90,6 +91,7 @@ use types::{Datum, EvalContext};
 
 use cursor::open as open_unchecked;
 pub use cursor::{Cursor, KeptCursor};
+use events::Events;
 pub use host::Host;
 use measure::Measuring;
 pub use measure::{Figures, Measures, Removed};
@@ -126,7 +128,7 @@ pub struct Exec<'a> {
     /// Those that statements of WITH have written.
     pub written_beside: u64,
     /// What foreign keys have to look at, and which triggers fire, when the statement ends.
-    pub events: foreign::Events,
+    pub events: Events,
     /// How far the triggers are that it sets off.
     triggers: trigger::Underway,
     /// The owner of a table whose rows a foreign key changes: the role meanwhile.
@@ -218,8 +220,7 @@ impl<'a> Exec<'a> {
         let settings = &self.host.shared().settings;
         settings.check_unrestricted("fire deferred trigger")?;
         let catalog = self.catalog.clone();
-        self.host.session().constraints.defer(event, catalog);
-        Ok(())
+        self.host.session().constraints.defer(event, catalog)
     }
 
     /// Takes up what was computed before.
@@ -256,7 +257,7 @@ impl<'a> Exec<'a> {
             measures: None,
             written: 0,
             written_beside: 0,
-            events: foreign::Events::new(),
+            events: Events::default(),
             triggers: trigger::Underway::default(),
             acting: None,
             stack: Vec::new(),

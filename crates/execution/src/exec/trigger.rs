@@ -26,7 +26,7 @@ use base::memory::Reservation;
 use base::{Error, Key, Result, SqlState, TreeId};
 
 use super::program::Evaluate;
-use super::{long, Cursor, Exec};
+use super::{events, long, Cursor, Exec};
 use crate::kept::{row_bytes, HASHED_BYTES};
 use crate::state::constraints::{Event, Fire, Transition};
 use catalog::trigger::{Events, Timing};
@@ -285,22 +285,13 @@ pub(super) fn after(
         if deferred {
             cx.defer(Event::Fire(fire))?;
         } else {
-            cx.events.push_back(Event::Fire(fire));
+            events::wait(Event::Fire(fire), cx)?;
         }
     }
     if let Some(foreign_keys) = foreign_keys.take() {
         foreign_keys(cx)?;
     }
     Ok(())
-}
-
-/// Counts memory that what waits for the end of the statement takes.
-///
-/// # Errors
-/// 53200.
-pub(super) fn hold(bytes: usize, cx: &mut Exec<'_>) -> Result<()> {
-    cx.triggers.held.grow(bytes)?;
-    cx.check_held(cx.triggers.held.bytes())
 }
 
 /// The old row and the new one, as all triggers that they set off share them.
@@ -420,7 +411,7 @@ pub(super) fn after_statement(
     let transition = transition_of(triggers, event, cx);
     for place in triggers.of(Timing::After, false, event, updated) {
         if is_due(triggers, place, (None, None), cx)? {
-            cx.events.push_back(Event::Fire(Fire {
+            let fire = Fire {
                 triggers: triggers.clone(),
                 place,
                 event,
@@ -428,7 +419,8 @@ pub(super) fn after_statement(
                 new: None,
                 transition: transition.clone(),
                 turn,
-            }));
+            };
+            events::wait(Event::Fire(fire), cx)?;
         }
     }
     Ok(())

@@ -12,8 +12,10 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use base::Key;
+use base::memory::Reservation;
+use base::{Key, Result};
 
+use crate::kept::{apart, row_bytes};
 use catalog::trigger::{ConstraintTrigger, Events};
 use catalog::{Catalog, ForeignKey, Index, Table};
 use planner::plan::trigger::Triggers;
@@ -125,6 +127,27 @@ impl Event {
         }
     }
 
+    /// The memory that it takes while it waits, in bytes, but for rows that triggers share.
+    pub fn bytes(&self) -> usize {
+        let apart = match self {
+            Event::Refers { row, values, .. } => row.len() + row_bytes(values),
+            Event::Equal { row, values, .. } => row.len() + values.len(),
+            Event::Left { old, new, .. } => row_bytes(old) + new.as_ref().map_or(0, row_bytes),
+            Event::Fire(_) => 0,
+        };
+        size_of::<(Event, bool)>() + apart
+    }
+
+    /// The memory of the rows that triggers share, in bytes.
+    fn shared_bytes(&self) -> usize {
+        let Event::Fire(fire) = self else {
+            return 0;
+        };
+        let rows = fire.old.iter().chain(&fire.new);
+        rows.map(|row| size_of_val(&**row) + row.iter().map(apart).sum::<usize>())
+            .sum()
+    }
+
     /// The oid of an event's constraint.
     pub fn constraint(&self) -> u32 {
         match self {
@@ -141,7 +164,7 @@ impl Event {
 }
 
 /// What the constraints of the open transaction wait for.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Constraints {
     /// What SET CONSTRAINTS has said.
     pub modes: Modes,
@@ -151,6 +174,20 @@ pub struct Constraints {
     pub done: Vec<usize>,
     /// The catalog with which the last was queued.
     pub catalog: Option<Arc<Catalog>>,
+    /// The memory of the queue.
+    memory: Reservation,
+}
+
+impl Default for Constraints {
+    fn default() -> Constraints {
+        Constraints {
+            modes: Modes::default(),
+            queue: Vec::new(),
+            done: Vec::new(),
+            catalog: None,
+            memory: Reservation::of("Deferred constraints"),
+        }
+    }
 }
 
 /// What SET CONSTRAINTS has said.
@@ -168,6 +205,13 @@ pub struct Mark {
     modes: Modes,
     queued: usize,
     done: usize,
+}
+
+impl Mark {
+    /// The memory that it takes, in bytes.
+    pub fn bytes(&self) -> usize {
+        size_of::<Mark>() + size_of_val(&self.modes.each[..])
+    }
 }
 
 impl Constraints {
@@ -193,9 +237,14 @@ impl Constraints {
     }
 
     /// Keeps an event until then.
-    pub fn defer(&mut self, event: Event, catalog: Arc<Catalog>) {
+    ///
+    /// # Errors
+    /// As [`Reservation::grow`].
+    pub fn defer(&mut self, event: Event, catalog: Arc<Catalog>) -> Result<()> {
+        self.memory.grow(event.bytes() + event.shared_bytes())?;
         self.queue.push((event, false));
         self.catalog = Some(catalog);
+        Ok(())
     }
 
     /// Where a savepoint stands.
@@ -213,7 +262,9 @@ impl Constraints {
         for place in self.done.drain(mark.done..) {
             self.queue[place].1 = false;
         }
-        self.queue.truncate(mark.queued);
+        for (event, _) in self.queue.drain(mark.queued..) {
+            self.memory.shrink(event.bytes() + event.shared_bytes());
+        }
     }
 
     /// Whether something is still to be looked at.

@@ -19,13 +19,14 @@ use std::sync::Arc;
 
 use base::codec::{put_bytes, put_varint, Reader};
 use base::engine::LockWait;
+use base::memory::Reservation;
 use base::sync::Mutex;
 use base::{Error, Result, SqlState, Term, TreeId, TxnId};
 
 use super::modes::Modes;
 use super::owner::{Owner, Party};
 use super::ranges::{self, is_range};
-use super::{LockTable, TxnLocks};
+use super::{LockTable, TxnLocks, LOCKS};
 use crate::prepared::{unknown, Prepared};
 
 const NAMED: u8 = 0;
@@ -80,6 +81,8 @@ impl TxnLocks {
             }
         }
         self.owner = other;
+        // The session that has taken their memory goes on without them.
+        self.memory = Reservation::of(LOCKS);
     }
 
     /// Takes what was listed, at once.

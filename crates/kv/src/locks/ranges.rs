@@ -352,12 +352,7 @@ impl TxnLocks {
             name: Name::from(&[][..]),
         };
         self.table.add_range(tree, &mut range);
-        self.held.push(Held {
-            name: range.name,
-            before: Modes::NONE,
-            number: self.granted,
-        });
-        self.granted += 1;
+        self.note(range.name, Modes::NONE);
         self.has_ranges = true;
     }
 
@@ -429,6 +424,7 @@ impl TxnLocks {
             self.held.sort_by_key(|held| held.number);
             result?;
         }
+        self.recount_memory();
         let left = self.held.len();
         let step = match left <= before / 2 {
             true => ROW_LOCKS_STEP.max(self.table.len()),

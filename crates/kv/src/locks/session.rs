@@ -9,11 +9,13 @@ use std::time::Duration;
 
 use base::engine::{AdvisoryKey, AdvisoryMode, LockWait, SessionLocks};
 use base::hash::HashMap;
-use base::{Error, ErrorClass, Result, SessionId, SqlState, Term};
+use base::limits::ROWS_PER_YIELD;
+use base::memory::Reservation;
+use base::{coro, Error, ErrorClass, Result, SessionId, SqlState, Term};
 
 use super::modes::{Mode, Modes};
 use super::owner::Owner;
-use super::{put_advisory, Ask, LockTable, Taken};
+use super::{lock_bytes, put_advisory, Ask, LockTable, Taken, LOCKS};
 
 /// The advisory locks of one session.
 #[derive(Debug)]
@@ -25,6 +27,8 @@ pub struct AdvisoryLocks {
     timeout: Duration,
     /// How often each is held in each mode.
     counts: HashMap<(AdvisoryKey, AdvisoryMode), u64>,
+    /// The memory of what is counted.
+    memory: Reservation,
 }
 
 impl AdvisoryLocks {
@@ -36,11 +40,42 @@ impl AdvisoryLocks {
             term: None,
             timeout: Duration::ZERO,
             counts: HashMap::default(),
+            memory: Reservation::of(LOCKS),
         }
     }
 
     fn count(&self, key: AdvisoryKey, mode: AdvisoryMode) -> u64 {
         self.counts.get(&(key, mode)).copied().unwrap_or(0)
+    }
+
+    fn acquire(&mut self, name: &[u8], mode: AdvisoryMode, wait: LockWait) -> Result<bool> {
+        let ask = Ask {
+            name,
+            kept: None,
+            mode: mode.into(),
+            wait,
+        };
+        let taken = self
+            .table
+            .acquire(self.owner, &mut self.term, ask, self.timeout)?;
+        Ok(!matches!(taken, Taken::Skipped))
+    }
+
+    /// Gives up everything. `between` is called with how many locks are done: what is counted is
+    /// what is held then, so that it may let others have their turn.
+    fn give_up_all(&mut self, between: impl Fn(usize)) {
+        let mut keys: Vec<_> = self.counts.keys().map(|(key, _)| *key).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        for (done, key) in keys.into_iter().enumerate() {
+            between(done);
+            for mode in [AdvisoryMode::Shared, AdvisoryMode::Exclusive] {
+                self.counts.remove(&(key, mode));
+            }
+            self.reduce(key);
+        }
+        self.memory = Reservation::of(LOCKS);
+        self.term = None;
     }
 
     /// Makes the table hold what is still counted of a lock.
@@ -69,31 +104,19 @@ impl SessionLocks for AdvisoryLocks {
         self.check()?;
         let mut name = Vec::new();
         put_advisory(&mut name, key);
-        let ask = Ask {
-            name: &name,
-            kept: None,
-            mode: mode.into(),
-            wait,
-        };
-        let taken = self
-            .table
-            .acquire(self.owner, &mut self.term, ask, self.timeout);
-        let is_taken = match taken {
-            Ok(Taken::Skipped) => false,
-            Ok(Taken::Granted(..) | Taken::Covered) => true,
-            Err(error) => {
-                if self.counts.is_empty() {
-                    self.term = None;
-                }
-                return Err(error);
-            }
-        };
-        if is_taken {
+        let (bytes, before) = (lock_bytes(&name), self.counts.len());
+        self.memory.grow(bytes)?;
+        let taken = self.acquire(&name, mode, wait);
+        if taken == Ok(true) {
             *self.counts.entry((key, mode)).or_default() += 1;
-        } else if self.counts.is_empty() {
+        }
+        if self.counts.len() == before {
+            self.memory.shrink(bytes);
+        }
+        if self.counts.is_empty() {
             self.term = None;
         }
-        Ok(is_taken)
+        taken
     }
 
     fn unlock(&mut self, key: AdvisoryKey, mode: AdvisoryMode) -> bool {
@@ -106,17 +129,19 @@ impl SessionLocks for AdvisoryLocks {
             Some(_) => self.counts.remove(&(key, mode)),
         };
         self.reduce(key);
+        let mut name = Vec::new();
+        put_advisory(&mut name, key);
+        self.memory.shrink(lock_bytes(&name));
         true
     }
 
     fn unlock_all(&mut self) {
-        let mut keys: Vec<_> = self.counts.drain().map(|((key, _), _)| key).collect();
-        keys.sort_unstable();
-        keys.dedup();
-        for key in keys {
-            self.reduce(key);
-        }
-        self.term = None;
+        self.give_up_all(|done| {
+            if done % ROWS_PER_YIELD == ROWS_PER_YIELD - 1 && coro::inside() {
+                // What is given up half is not to be cancelled.
+                coro::wait_uninterrupted(base::turns::give_way());
+            }
+        });
     }
 
     fn is_empty(&self) -> bool {
@@ -137,7 +162,7 @@ impl SessionLocks for AdvisoryLocks {
 
 impl Drop for AdvisoryLocks {
     fn drop(&mut self) {
-        self.unlock_all();
+        self.give_up_all(|_| ());
     }
 }
 

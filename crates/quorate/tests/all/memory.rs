@@ -65,6 +65,10 @@ const TOO_MUCH: &[(&str, &str)] = &[
     ("an array in a variable", "do $$ declare t text[] := '{}'; begin for i in 1..1000 loop t := t || repeat('x', 100000); end loop; end $$"),
     ("a loop's rows", "do $$ declare i int; begin for i in select a from generate_series(1, 3000000) a loop exit; end loop; end $$"),
     ("a temporary table", "create temporary table greedy as select a, repeat('x', 100) from generate_series(1, 1000000) a"),
+    ("advisory locks", "select count(pg_advisory_lock(a)) from generate_series(1, 1000000) a"),
+    ("advisory locks of a transaction", "select count(pg_advisory_xact_lock(a)) from generate_series(1, 1000000) a"),
+    ("deferred constraints", "create table p (k int primary key); create table c (k int references p deferrable initially deferred); insert into c select a from generate_series(1, 1000000) a"),
+    ("rows that refer to one another", "create table s (k int primary key, r int references s); insert into s select a, a from generate_series(1, 1000000) a"),
     ("a cursor", "begin; declare greedy cursor with hold for select a, repeat('x', 100) from generate_series(1, 1000000) a; commit"),
 ];
 
@@ -90,6 +94,7 @@ const ENOUGH: &[&str] = &[
     "select length(repeat('x', 5000000))",
     "insert into kept select a, repeat('x', 100) from generate_series(1, 20000) a; truncate kept",
     "select count(*) from generate_series(1, 1000) a, generate_series(1, 1000) b",
+    "create table p (k int primary key); create table c (k int references p); insert into p select a from generate_series(1, 1000) a; insert into c select a % 1000 + 1 from generate_series(1, 400000) a; drop table c, p",
 ];
 
 struct Node {
@@ -179,7 +184,7 @@ fn whatever_keeps_too_much_is_refused_and_the_node_lives() {
         eprintln!("{:>8.1?} {peak:>5} MB {outcome:?} {what}", begun.elapsed());
         assert_eq!(outcome, out_of_memory(), "{what}");
         client
-            .batch_execute("rollback")
+            .batch_execute("rollback; select pg_advisory_unlock_all()")
             .expect("the session goes on");
     }
     for statement in ENOUGH {
@@ -218,6 +223,14 @@ fn what_sessions_keep_between_statements_counts_and_is_given_back() {
         assert_eq!(refusal, "53200", "after {count}");
         assert!(count > 500, "{count} in round {round}");
         client.batch_execute("deallocate all").expect("room again");
+        // Savepoints.
+        client.batch_execute("begin").expect("a block");
+        let names: String = (0..5_000).map(|_| "savepoint greedy;").collect();
+        let made = (0..200)
+            .find_map(|batch| state(client.batch_execute(&names)).map(|state| (batch, state)));
+        let (batches, refusal) = made.expect("a limit");
+        assert_eq!(refusal, "53200", "after {batches} times 5,000 savepoints");
+        client.batch_execute("rollback").expect("room again");
         // A long message.
         let text = "x".repeat(60 << 20);
         let refused = client

@@ -8,6 +8,7 @@
 //! | `Failed` | 25P02, but for what ends the block or goes back to a savepoint | nothing changes |
 
 use base::engine::{CatalogVersion, Savepoint, Transaction, TxnOptions};
+use base::memory::Reservation;
 use base::{Debt, Durability, Error, Result, SessionId, SqlState, TreeId};
 
 use super::{Session, Sink, TransactionStatus};
@@ -67,6 +68,8 @@ pub(super) struct Open {
     /// The trees that its snapshot shows, once somebody has asked.
     pub trees_seen: Option<Rc<BTreeSet<TreeId>>>,
     pub savepoints: Vec<Named>,
+    /// The memory of the savepoints.
+    pub savepoint_memory: Reservation,
 }
 
 /// The catalog as a transaction sees it that has changed it.
@@ -86,6 +89,13 @@ impl Open {
         }
     }
 
+    /// Forgets savepoints from a place on.
+    fn forget_savepoints(&mut self, place: usize) {
+        for named in self.savepoints.drain(place..) {
+            self.savepoint_memory.shrink(named.bytes());
+        }
+    }
+
     /// The transaction has gone back to where it had written so many rows of the catalog.
     pub(super) fn take_back_catalog(&mut self, changed: bool, written: usize) {
         self.catalog_changed = changed;
@@ -100,6 +110,9 @@ impl Open {
     }
 }
 
+/// What the transaction and its locks note of a savepoint, in bytes, or more.
+const SAVEPOINT_BYTES: usize = 128;
+
 /// A savepoint.
 pub(super) struct Named {
     pub name: String,
@@ -110,6 +123,14 @@ pub(super) struct Named {
     /// How many rows of the catalog were written before.
     pub catalog_writes: usize,
     pub constraints: Mark,
+}
+
+impl Named {
+    /// The memory that it takes here and in the transaction, in bytes.
+    fn bytes(&self) -> usize {
+        // Of what grows, half may be empty.
+        2 * size_of::<Named>() + self.name.len() + self.constraints.bytes() + SAVEPOINT_BYTES
+    }
 }
 
 /// What the current message's output rests on: commits, each at its own level, and reads of ended
@@ -213,6 +234,7 @@ impl Session {
             began_with,
             trees_seen: None,
             savepoints: Vec::new(),
+            savepoint_memory: Reservation::of("Savepoints"),
         });
         self.shared.transactions += 1;
         self.shared.virtual_xid = self.shared.transactions;
@@ -390,17 +412,18 @@ impl Session {
             .open
             .as_mut()
             .ok_or_else(|| Error::internal("nothing is open"))?;
-        let savepoint = open.txn.savepoint();
-        open.savepoints.push(Named {
+        let named = Named {
             name: name.to_owned(),
-            savepoint,
+            savepoint: open.txn.savepoint(),
             settings,
             read_only: open.read_only,
             catalog_changed: open.catalog_changed,
             catalog_writes: open.txn.catalog_writes().len(),
             constraints: self.shared.constraints.mark(),
-        });
-        Ok(())
+        };
+        let bytes = named.bytes();
+        open.savepoints.push(named);
+        open.savepoint_memory.grow(bytes)
     }
 
     fn find_savepoint(&self, name: &str) -> Result<usize> {
@@ -421,7 +444,7 @@ impl Session {
         let place = self.find_savepoint(name)?;
         if let Some(open) = &mut self.open {
             open.txn.release(open.savepoints[place].savepoint);
-            open.savepoints.truncate(place);
+            open.forget_savepoints(place);
         }
         self.release_cursors(place);
         Ok(())
@@ -438,7 +461,7 @@ impl Session {
             let (changed, written) = (named.catalog_changed, named.catalog_writes);
             self.shared.settings.roll_back_to(named.settings);
             self.shared.constraints.roll_back_to(&named.constraints);
-            open.savepoints.truncate(place + 1);
+            open.forget_savepoints(place + 1);
             open.take_back_catalog(changed, written);
         }
         // Labels and types that are gone must not be found by their names.

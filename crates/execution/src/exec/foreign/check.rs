@@ -24,30 +24,37 @@ const LOOKS_MAX: usize = 100;
 /// # Errors
 /// 23503 when there is none.
 pub fn reference(rules: &Rules, link: usize, values: &[Datum], cx: &mut Exec<'_>) -> Result<()> {
-    let link = &rules.links[link];
-    refuse_mixed(rules, link, values, cx)?;
-    look_up(rules, link, cx)?;
-    let found = match parent_key(link, rules, values, cx)? {
-        None => false,
-        Some(key) => {
-            let place = match &link.partitions {
-                None => Some(link.parent_index(rules)),
-                Some(_) => match parent_values(link, rules, values, cx)? {
-                    Some(values) => where_values_are(link, rules, &values, cx)?,
-                    None => None,
-                },
-            };
-            let found = match place {
-                Some(place) => is_there(place, &key, cx),
-                None => Ok(false),
-            };
-            found.map_err(|e| within(e, || query(rules, link, cx)))?
-        }
-    };
-    match found {
+    refuse_mixed(rules, &rules.links[link], values, cx)?;
+    match is_met(rules, link, values, cx)? {
         true => Ok(()),
-        false => Err(missing(rules, link, values, cx)),
+        false => Err(missing(rules, &rules.links[link], values, cx)),
     }
+}
+
+/// Whether values of the child refer to a row that is there; keeps it there.
+///
+/// # Errors
+/// What looking raises.
+pub fn is_met(rules: &Rules, link: usize, values: &[Datum], cx: &mut Exec<'_>) -> Result<bool> {
+    if values.iter().any(Datum::is_null) {
+        return Ok(false);
+    }
+    let link = &rules.links[link];
+    look_up(rules, link, cx)?;
+    let Some(key) = parent_key(link, rules, values, cx)? else {
+        return Ok(false);
+    };
+    let place = match &link.partitions {
+        None => Some(link.parent_index(rules)),
+        Some(_) => match parent_values(link, rules, values, cx)? {
+            Some(values) => where_values_are(link, rules, &values, cx)?,
+            None => None,
+        },
+    };
+    let Some(place) = place else {
+        return Ok(false);
+    };
+    is_there(place, &key, cx).map_err(|e| within(e, || query(rules, link, cx)))
 }
 
 /// MATCH FULL: all columns are NULL, or none is.

@@ -35,14 +35,13 @@ mod check;
 mod find;
 mod owner;
 
-use std::collections::VecDeque;
 use std::rc::Rc;
 
 use base::{Error, Key, Result, SqlState};
 
 use super::program::Evaluate;
 use super::rows::{self, KeyFit};
-use super::{checked, partition, trigger, Exec};
+use super::{checked, events, partition, trigger, Exec};
 pub(super) use crate::state::constraints::Event;
 use catalog::{Index, RelationKind, Table};
 use planner::plan::foreign::{Compare, Link, Rules};
@@ -54,9 +53,6 @@ pub(super) use find::newest_row;
 
 /// An event is not queued if one of so many before it looks at the same.
 const ALIKE_MAX: usize = 4;
-
-/// The events of a statement.
-pub type Events = VecDeque<Event>;
 
 /// The key of the referenced index for these values of the child; none when no row of the
 /// parent can have it.
@@ -325,15 +321,37 @@ fn queue(event: Event, may_wait: bool, cx: &mut Exec<'_>) -> Result<()> {
             .is_deferred(&rules.links[*link].key)
     {
         cx.defer(event)?;
-    } else if !cx
-        .events
-        .iter()
-        .rev()
-        .take(ALIKE_MAX)
-        .any(|known| known.is_like(&event))
-    {
-        cx.events.push_back(event);
+    } else if !cx.events.has_like(&event, ALIKE_MAX) {
+        events::wait(event, cx)?;
+        settle(cx)?;
     }
+    Ok(())
+}
+
+/// Looks at references before the statement is at its end, where very many wait. One that is there
+/// is locked then, so others keep it there; and if the transaction itself takes it away, that looks
+/// who refers to it ([`Event::Left`]). The others wait on, since what the statement writes, it sees
+/// at its end only.
+fn settle(cx: &mut Exec<'_>) -> Result<()> {
+    let Some(mut waiting) = cx.events.to_settle() else {
+        return Ok(());
+    };
+    while let Some(event) = waiting.pop() {
+        cx.tick()?;
+        let is_settled = match &event {
+            Event::Refers {
+                rules,
+                link,
+                values,
+                ..
+            } => check::is_met(rules, *link, values, cx)?,
+            _ => false,
+        };
+        if !is_settled {
+            cx.events.push(event)?;
+        }
+    }
+    cx.events.settled();
     Ok(())
 }
 
@@ -346,7 +364,7 @@ pub fn finish(cx: &mut Exec<'_>) -> Result<()> {
         return Ok(());
     }
     cx.host.txn().next_command();
-    while let Some(event) = cx.events.pop_front() {
+    while let Some(event) = cx.events.pop() {
         cx.tick()?;
         run(&event, cx)?;
     }
