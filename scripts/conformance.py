@@ -31,10 +31,15 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "docs", "CONFORMANCE.md")
 MISSING = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "conformance", "missing.txt")
 PORT = "27543"
+HTTP_PORT = "27544"
+
+# A statement that gives way less often keeps others of its reactor waiting.
+STRETCH_MS_MAX = 20
 # COPY from the client; FROM STDOUT is another word for it, whose data the suite's script takes for statements.
 FROM_CLIENT = re.compile(r"\bfrom\s+std(in|out)\b", re.I)
 FROM_STDOUT = re.compile(r"\bfrom\s+stdout\b", re.I)
@@ -241,6 +246,13 @@ def answers():
     return subprocess.run(command, capture_output=True, timeout=30).stdout == b"1\n"
 
 
+def longest_stretch():
+    """For how many milliseconds a statement kept its reactor without giving way, at most, and which."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{HTTP_PORT}/status", timeout=30) as page:
+        stretch = json.load(page)["longest_stretch"] or {"microseconds": 0, "command": ""}
+    return stretch["microseconds"] / 1000, stretch["command"]
+
+
 def measure(quorate, score, directory):
     """The scores by file and the total, what was wrong, and where psql lost step by file."""
     out = os.path.join(directory, "scores.json")
@@ -252,7 +264,7 @@ def measure(quorate, score, directory):
     os.chmod(keeper, 0o755)
     environment = dict(os.environ, PATH=kept + os.pathsep + os.environ["PATH"])
     up = [quorate, "up", "--nodes", "1", "--data", os.path.join(directory, "data")]
-    server = subprocess.Popen(up + ["--port", PORT, "--http-port", "27544"], stdout=subprocess.DEVNULL)
+    server = subprocess.Popen(up + ["--port", PORT, "--http-port", HTTP_PORT], stdout=subprocess.DEVNULL)
     try:
         end = time.monotonic() + 30
         while not answers() and time.monotonic() < end:
@@ -264,6 +276,10 @@ def measure(quorate, score, directory):
         wrong = [line for line in run.stdout.splitlines() if "timed out" in line]
         if run.returncode or not answers():
             wrong.append("the server or the suite broke off")
+        milliseconds, command = longest_stretch()
+        print(f"A statement kept its reactor for {milliseconds:.1f} ms at most: {command}")
+        if milliseconds > STRETCH_MS_MAX:
+            wrong.append(f"more than {STRETCH_MS_MAX} ms")
     finally:
         server.send_signal(signal.SIGINT)
         server.wait(timeout=60)

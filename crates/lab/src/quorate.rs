@@ -1,7 +1,7 @@
 //! A cluster of Quorate's own binary, as `quorate up` starts it.
 
 use std::io::{Error, Result};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -210,6 +210,17 @@ impl Cluster {
         };
         let status: Status = serde_json::from_slice(&done.stdout).map_err(failed)?;
         Ok(status.nodes)
+    }
+
+    /// Where a node has its status page.
+    ///
+    /// # Errors
+    /// The node's file does not say.
+    pub fn http_address(&self, node: usize) -> Result<SocketAddr> {
+        let file = std::fs::read_to_string(self.node_dir(node).join("node.json"))?;
+        let file: serde_json::Value = serde_json::from_str(&file).map_err(Error::other)?;
+        let address = file["nodes"][node]["http_address"].as_str();
+        address.unwrap_or_default().parse().map_err(Error::other)
     }
 
     /// Waits until a node leads, and returns its place among the nodes.

@@ -58,7 +58,7 @@ use sql::session::{LogLevel, LogSettings};
 use pg::auth::Access;
 use pg::startup::{CancelKey, StartupParameters};
 
-use crate::stretches::{Resumed, Stretches};
+use crate::stretches::{Resumed, Sampled, Stretches};
 use crate::unproved::Proving;
 
 mod startup;
@@ -329,8 +329,7 @@ struct Driver<S: Sql> {
     unbegun: Option<Option<Resume>>,
     proving: Proving,
     stretches: Arc<Stretches>,
-    /// Whether what runs was resumed before.
-    is_resumed: bool,
+    sampled: Sampled,
     /// What goes on elsewhere.
     left: Option<Option<Resume>>,
     /// Whether it goes on elsewhere, and whoever has its client knows all of it.
@@ -373,7 +372,7 @@ impl<S: Sql> Driver<S> {
             unbegun: None,
             proving: Proving::default(),
             stretches: Arc::default(),
-            is_resumed: false,
+            sampled: Sampled::default(),
             left: None,
             goes_on: false,
         }
@@ -521,8 +520,7 @@ impl<S: Sql> Driver<S> {
                 }
             },
             Work::Running(running) => {
-                let again = std::mem::replace(&mut self.is_resumed, true);
-                let resumed = Resumed::now(&*self.env, again);
+                let resumed = Resumed::now(&*self.env, &mut self.sampled);
                 let polled = Pin::new(running).poll(cx);
                 let activity = self.activity.as_deref();
                 self.stretches.note(&*self.env, resumed, activity);
@@ -551,7 +549,6 @@ impl<S: Sql> Driver<S> {
             Work::Idle(session) => {
                 let run = coro::run(self.interrupts.clone(), move || pg::session::run(session));
                 self.work = Work::Running(run);
-                self.is_resumed = false;
                 true
             }
             other => {

@@ -8,9 +8,8 @@
 //! ```text
 //! "longest_stretch": { "microseconds": 1845, "command": "SELECT" }
 //! ```
-//! It is a statement's processor time where that is known, which is from its second resume on, else
-//! the time that passed: on a machine with too much to do the first resume may look longer than it
-//! was.
+//! It is a statement's processor time. To ask for that costs a system call, so a session does it once in
+//! a while ([`SAMPLED_EVERY`]), and what its thread has used since then for others counts too.
 //!
 //! Every resume is measured, so nothing here allocates: the word has its place from the start.
 
@@ -22,6 +21,9 @@ use sql::session::activity::Activity;
 
 /// Shorter stretches are not looked at: they keep nobody waiting.
 const NOTED_MIN: Duration = Duration::from_millis(5);
+
+/// Processor time is asked for when the last answer is as old as this.
+const SAMPLED_EVERY: Duration = Duration::from_millis(1);
 
 /// Of longer words the beginning is shown.
 const COMMAND_CHARACTERS_MAX: usize = 20;
@@ -42,20 +44,38 @@ pub struct Stretch {
     pub command: String,
 }
 
+/// The processor time that a thread had used at some time.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    at: Instant,
+    thread_time: Duration,
+}
+
+/// What a session's thread has used, as the session asked for it last.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sampled(Option<Sample>);
+
 /// When a statement is resumed.
 #[derive(Clone, Copy, Debug)]
 pub struct Resumed {
     at: Instant,
-    /// The thread's processor time then.
-    thread_time: Option<Duration>,
+    /// The thread's processor time then, or a little before.
+    thread_time: Duration,
 }
 
 impl Resumed {
-    /// Now; `again` says that it is not the first time.
-    pub fn now(env: &dyn Env, again: bool) -> Resumed {
+    /// Now.
+    pub fn now(env: &dyn Env, sampled: &mut Sampled) -> Resumed {
+        let at = env.now();
+        let is_new = |sample: &Sample| at.since(sample.at) < SAMPLED_EVERY;
+        let sample = sampled.0.filter(is_new).unwrap_or_else(|| Sample {
+            at,
+            thread_time: env.thread_time(),
+        });
+        sampled.0 = Some(sample);
         Resumed {
-            at: env.now(),
-            thread_time: again.then(|| env.thread_time()),
+            at,
+            thread_time: sample.thread_time,
         }
     }
 }
@@ -78,10 +98,8 @@ impl Stretches {
         if passed < NOTED_MIN {
             return;
         }
-        let used = resumed
-            .thread_time
-            .map(|then| env.thread_time().saturating_sub(then));
-        let took = used.map_or(passed, |used| used.min(passed));
+        let used = env.thread_time().saturating_sub(resumed.thread_time);
+        let took = used.min(passed);
         let microseconds = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         let mut longest = self.longest.lock();
         if microseconds <= longest.microseconds {

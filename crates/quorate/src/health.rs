@@ -125,6 +125,16 @@ pub struct Answer {
     pub members: Vec<MemberAnswer>,
     #[serde(default)]
     pub consistency: ConsistencyAnswer,
+    #[serde(default)]
+    pub longest_stretch: Option<StretchAnswer>,
+}
+
+/// For how long a statement has kept its reactor without giving way, at most, and its first word.
+#[derive(Clone, Debug, Deserialize)]
+#[allow(missing_docs)]
+pub struct StretchAnswer {
+    pub microseconds: u64,
+    pub command: String,
 }
 
 /// What comparing the replicas has shown, as a node knows it.

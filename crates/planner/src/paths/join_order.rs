@@ -139,9 +139,11 @@ struct Element {
     looked: Option<Looked>,
     /// The elements that its condition names.
     needs: Set,
-    /// For one side of its joins: the rows of its table, and its columns that are a key by themselves.
+    /// For one side of its joins: the rows of its table, its columns that are a key by themselves, and
+    /// those that are one together.
     table_rows: f64,
     keys: Vec<usize>,
+    composite_keys: Vec<Vec<usize>>,
     /// Its table, and the place in FROM at which its columns begin.
     table: Option<(Arc<Table>, usize)>,
 }
@@ -158,6 +160,8 @@ struct Condition {
     selectivity: f64,
     /// The class of equal columns that it is of; a join tests one of each.
     class: Option<usize>,
+    /// Of an equality, the columns that it is about, and those of its class.
+    equal: Vec<usize>,
     /// Whether it holds anyway, by what each of its columns equals.
     settled: bool,
     /// What it says of single elements, which is tested there.
@@ -333,6 +337,7 @@ impl<'p> JoinList<'p> {
                 .map(|(a, b)| (named(a), named(b))),
             selectivity: 1.0,
             class: None,
+            equal: sides_of_columns(&expr),
             settled: false,
             implied: Vec::new(),
             expr,
@@ -396,6 +401,8 @@ impl<'p> JoinList<'p> {
             };
             let table_rows = scan.map(|scan| planner.table_rows(scan));
             let keys = scan.map_or(Vec::new(), |scan| keys_of(scan, start));
+            let (composite_keys, single): (Vec<_>, Vec<_>) =
+                keys.into_iter().partition(|key| key.len() > 1);
             let table = scan.map(|scan| (scan.table.clone(), start));
             let path = planner.path(item.source, own)?;
             elements.push(Element {
@@ -406,7 +413,8 @@ impl<'p> JoinList<'p> {
                 path: Some(path),
                 looked,
                 needs,
-                keys,
+                keys: single.concat(),
+                composite_keys,
                 table,
             });
         }
@@ -416,7 +424,16 @@ impl<'p> JoinList<'p> {
             conditions,
             found: HashMap::default(),
         };
+        let classed: Vec<_> = (list.conditions.iter())
+            .map(|one| (one.class, one.equal.clone()))
+            .collect();
         for place in 0..list.conditions.len() {
+            let condition = &mut list.conditions[place];
+            let class = condition.class;
+            let alike = classed
+                .iter()
+                .filter(|one| class.is_some() && one.0 == class);
+            condition.equal.extend(alike.flat_map(|one| &one.1));
             let condition = &list.conditions[place];
             // What is tested early leaves fewer rows already.
             let early = conditions::selectivity(&condition.implied, &list);
@@ -490,11 +507,54 @@ impl<'p> JoinList<'p> {
             })
     }
 
+    /// How often conditions hold together that an element's join completes.
+    ///
+    /// Columns that are a key together are not independent: where all of them equal something, it is
+    /// assumed, as of a key of one column, that there is a row with these values.
+    fn fraction(&self, joined: Set, completed: &[&Condition]) -> f64 {
+        let mut fraction: f64 = completed.iter().map(|one| one.selectivity).product();
+        if completed.len() < 2 {
+            return fraction;
+        }
+        let mut rest = completed.to_vec();
+        for (place, element) in self.elements.iter().enumerate() {
+            if !joined.has(place) {
+                continue;
+            }
+            for key in &element.composite_keys {
+                let Some(covering) = JoinList::covering(key, &rest) else {
+                    continue;
+                };
+                let independent: f64 = covering.iter().map(|at| rest[*at].selectivity).product();
+                let together = 1.0 / element.table_rows.max(1.0);
+                if independent > 0.0 && independent < together {
+                    fraction *= together / independent;
+                    let mut at = 0..;
+                    rest.retain(|_| at.next().is_some_and(|at| !covering.contains(&at)));
+                }
+            }
+        }
+        fraction
+    }
+
+    /// The places of the equalities that say of each column of a key what it equals; none where one
+    /// has none.
+    fn covering(key: &[usize], equalities: &[&Condition]) -> Option<Vec<usize>> {
+        let mut places = Vec::new();
+        for column in key {
+            let mut found = equalities.iter();
+            places.push(found.position(|one| one.equal.contains(column))?);
+        }
+        places.sort_unstable();
+        places.dedup();
+        (places.len() == key.len()).then_some(places)
+    }
+
     /// How many rows come of these and one more.
     fn rows(&self, known: Set, rows: f64, next: usize) -> f64 {
         let element = &self.elements[next];
-        let pairs = self.completed(known, next).map(|one| one.selectivity);
-        let matches = element.rows * pairs.product::<f64>();
+        let completed: Vec<&Condition> = self.completed(known, next).collect();
+        let matches = element.rows * self.fraction(known.with(Set::one(next)), &completed);
         let joined = match element.kind {
             JoinKind::Semi => rows * matches.min(0.9),
             JoinKind::Anti => rows * (1.0 - matches).max(0.1),
@@ -517,7 +577,7 @@ impl<'p> JoinList<'p> {
         if let Some(found) = self.found.get(&(next, near)) {
             return *found;
         }
-        let fraction = equalities.iter().map(|one| one.selectivity).product();
+        let fraction = self.fraction(near.with(Set::one(next)), &equalities);
         let pairs: Vec<&Expr> = equalities.iter().map(|one| &one.expr).collect();
         let element = &self.elements[next];
         let looked = element.looked.as_ref()?;
@@ -707,11 +767,24 @@ fn is_cheap(condition: &Expr) -> bool {
     !condition.any(&|part| matches!(part.kind, ExprKind::Sub(..)) || part.is_volatile_call())
 }
 
-/// The columns of a table that are a key by themselves, by their places in FROM.
-fn keys_of(scan: &Scan, start: usize) -> Vec<usize> {
+/// The columns on both sides of an equality.
+fn sides_of_columns(condition: &Expr) -> Vec<usize> {
+    let column = |expr: &Expr| match expr.bare().kind {
+        ExprKind::Column(place) => Some(place),
+        _ => None,
+    };
+    let (a, b) = match sides(condition) {
+        Some((a, b)) => (column(a), column(b)),
+        None => (None, None),
+    };
+    a.into_iter().chain(b).collect()
+}
+
+/// The keys of a table, each with its columns' places in FROM.
+fn keys_of(scan: &Scan, start: usize) -> Vec<Vec<usize>> {
     let indexes = scan.table.indexes.iter();
     indexes
-        .filter(|index| index.unique && index.computed.is_none() && index.columns.len() == 1)
-        .map(|index| start + index.columns[0].column)
+        .filter(|index| index.unique && index.computed.is_none())
+        .map(|index| index.columns.iter().map(|one| start + one.column).collect())
         .collect()
 }

@@ -1,14 +1,23 @@
 //! `quorate lab fuzz`: random statements, here and on PostgreSQL, and the answers compared.
 
 use std::io::{Error, Result};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use lab::fuzz::servers::Answer;
 use lab::fuzz::{self, compare, Difference, Findings, Plan};
 use lab::host::resolve;
 use lab::url::Url;
+use node::real::host::http_get;
 
 use super::client::Client;
+use crate::health::Answer as StatusPage;
+
+/// A statement that keeps its reactor for longer without giving way keeps others waiting.
+const STRETCH_MAX: Duration = Duration::from_millis(20);
+
+/// A status page that does not come within this is none.
+const STATUS_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Debug, clap::Args)]
 pub struct Options {
@@ -33,6 +42,10 @@ pub struct Options {
     /// Print how often every function, operator and construct was generated
     #[arg(long)]
     counts: bool,
+    /// Quorate's status page: a statement that keeps its reactor for more than 20 ms without giving way
+    /// is a failure
+    #[arg(long, value_name = "HOST:PORT")]
+    status: Option<SocketAddr>,
     /// For everything that is drawn
     #[arg(long, default_value_t = 7)]
     seed: u64,
@@ -54,11 +67,30 @@ pub fn run(options: &Options) -> Result<()> {
     };
     let findings = fuzz::run(client.driver(), &plan, show)?;
     summarize(&findings, options.counts);
+    if let Some(address) = options.status {
+        check_stretch(address)?;
+    }
     match findings.differences.len() {
         0 => Ok(()),
         count => Err(Error::other(format!(
             "{count} differences are not explained"
         ))),
+    }
+}
+
+/// Looks for how long statements have kept their reactors since the server has started.
+fn check_stretch(address: SocketAddr) -> Result<()> {
+    let page = http_get(address, "/status", STATUS_TIMEOUT)?;
+    let page: StatusPage = serde_json::from_str(&page).map_err(Error::other)?;
+    let Some(stretch) = page.longest_stretch else {
+        return Ok(());
+    };
+    let longest = Duration::from_micros(stretch.microseconds);
+    let said = format!("a {} kept its reactor for {longest:?}", stretch.command);
+    println!("{said} at most");
+    match longest <= STRETCH_MAX {
+        true => Ok(()),
+        false => Err(Error::other(said)),
     }
 }
 

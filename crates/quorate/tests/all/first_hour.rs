@@ -189,12 +189,7 @@ fn a_standby_that_is_given_up_is_shown_as_that() {
         json(cluster.data())["nodes"][away]["sync_state"],
         "given up"
     );
-    let file = fs::read_to_string(cluster.node_dir(leader).join("node.json")).expect("a file");
-    let file: serde_json::Value = serde_json::from_str(&file).expect("JSON");
-    let http = file["nodes"][leader]["http_address"]
-        .as_str()
-        .expect("an address");
-    let http = http.parse().expect("an address");
+    let http = cluster.http_address(leader).expect("an address");
     let health = http_get(http, "/health", REFUSED_WITHIN).expect("it serves clients");
     assert_eq!(
         health,

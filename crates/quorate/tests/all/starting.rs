@@ -1,6 +1,5 @@
 //! A node that replays a long log: what it says to clients, to their lists of hosts, and to operators.
 
-use std::net::SocketAddr;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
@@ -32,14 +31,6 @@ struct Seen {
     status: Output,
 }
 
-/// The node's address for pages.
-fn http_address(patient: &Patient, node: usize) -> SocketAddr {
-    let file = std::fs::read_to_string(patient.cluster.node_dir(node).join("node.json"));
-    let file: serde_json::Value = serde_json::from_str(&file.expect("its file")).expect("JSON");
-    let address = file["nodes"][node]["http_address"].as_str();
-    address.expect("an address").parse().expect("an address")
-}
-
 /// How long it took the node to refuse a client; none if it serves.
 fn refusal(node: &Endpoint) -> Option<Duration> {
     let mut took = None;
@@ -64,7 +55,8 @@ fn refusal(node: &Endpoint) -> Option<Duration> {
 fn ask(patient: &Patient, late: usize, leader: usize) -> Option<Seen> {
     let nodes = patient.nodes();
     let first = refusal(&nodes[late])?;
-    let page = http_get(http_address(patient, late), "/status", REFUSED_WITHIN);
+    let http = patient.cluster.http_address(late).expect("an address");
+    let page = http_get(http, "/status", REFUSED_WITHIN);
     let both = format!("{},{}", nodes[late].host, nodes[leader].host);
     let begun = Instant::now();
     let mut psql = nodes[late].client("psql");

@@ -26,7 +26,12 @@ const MADE: &str = "
     insert into seen_parts select g, 'part ' || g, g % 7 from generate_series(0, 49) g;
     create table seen_kinds (kind int, word text);
     insert into seen_kinds select g % 100, 'w' || g % 3 from generate_series(1, 1000) g;
-    analyze seen_orders, seen_parts, seen_kinds";
+    create table seen_stock (part int references seen_parts, place int, amount int, primary key (part, place));
+    insert into seen_stock select p, l, p * l % 11 from generate_series(0, 49) p, generate_series(1, 40) l;
+    create table seen_lines (id int primary key, part int, place int,
+      foreign key (part, place) references seen_stock);
+    insert into seen_lines select g, g % 50, g * 7 % 40 + 1 from generate_series(1, 10000) g;
+    analyze seen_orders, seen_parts, seen_kinds, seen_stock, seen_lines";
 
 /// Conditions on `seen_orders`.
 const CONDITIONS: &[&str] = &[
@@ -79,6 +84,10 @@ const QUERIES: &[&str] = &[
     "select 1 from seen_orders o join seen_kinds k on o.kind = k.kind where k.word = 'w1'",
     "select 1 from seen_orders o join seen_parts p on o.part = p.part where p.kind = 3",
     "select 1 from seen_orders o, seen_parts p, seen_kinds k where o.part = p.part and p.kind = k.kind",
+    "select 1 from seen_lines l join seen_stock s on l.part = s.part and l.place = s.place",
+    "select 1 from seen_lines l join seen_stock s on l.part = s.part and l.place = s.place where s.amount = 3",
+    "select 1 from seen_lines l, seen_stock s, seen_parts p
+     where l.part = s.part and l.place = s.place and p.part = l.part and p.kind = 2",
     "select kind from seen_orders group by kind",
     "select part, late from seen_orders group by part, late",
     "select note from seen_orders where id < 1000 group by note",
@@ -115,7 +124,9 @@ fn as_many_rows_are_expected_as_by_postgresql() {
     let mut quorate = connect(&shared::one_node().nodes()[0]);
     for client in [&mut postgres, &mut quorate] {
         client
-            .batch_execute("drop table if exists seen_orders, seen_parts, seen_kinds")
+            .batch_execute(
+                "drop table if exists seen_orders, seen_lines, seen_stock, seen_parts, seen_kinds",
+            )
             .expect("none");
         client.batch_execute(MADE).expect("the tables");
     }
