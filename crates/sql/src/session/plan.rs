@@ -253,7 +253,9 @@ impl Names {
         let parts = split_name(trimmed);
         match parts.as_slice() {
             [name] => {
-                let mut path = self.search_path.iter();
+                // Here for one in quotes; `type_named` above knows no quotes.
+                let path = std::iter::once(&catalog::PG_CATALOG);
+                let mut path = path.chain(self.search_path.iter());
                 Ok(path.find_map(|schema| self.catalog.type_named(*schema, name)))
             }
             [schema, name] => match self.catalog.schema(schema) {
