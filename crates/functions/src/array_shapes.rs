@@ -126,7 +126,7 @@ pub(crate) fn bucket(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
 ///
 /// # Errors
 /// 22004 for NULL, 2202E for an empty one, or one of another shape.
-pub(crate) fn check_stackable(first: Option<&Datum>, value: &Datum) -> Result<()> {
+pub fn check_stackable(first: Option<&Datum>, value: &Datum) -> Result<()> {
     let refused = |message: &str| Err(Error::new(SqlState::ARRAY_SUBSCRIPT_ERROR, message));
     let Datum::Array(array) = value else {
         return Err(Error::new(
@@ -153,8 +153,11 @@ pub(crate) fn check_stackable(first: Option<&Datum>, value: &Datum) -> Result<()
     }
 }
 
-/// Arrays of one shape as one array with one dimension more.
-pub(crate) fn stacked(values: &[Datum]) -> Result<Datum> {
+/// Arrays of one shape as one array with one dimension more; NULL for none.
+///
+/// # Errors
+/// 54000 for more elements than an array has; the pending interrupt.
+pub fn stacked(values: &[Datum]) -> Result<Datum> {
     let Some(Datum::Array(first)) = values.first() else {
         return Ok(Datum::Null);
     };

@@ -100,6 +100,7 @@ use types::{growth, Datum, EvalContext, TypeId};
 pub use aggregate::{
     aggregate_by_oid, aggregates_named, aggregates_of_type, all_aggregates, Accumulator, Aggregate,
 };
+pub use array_shapes::{check_stackable, stacked};
 pub use comparison::check_sortable;
 pub use registry::under_keyword;
 pub use registry::{

@@ -410,17 +410,23 @@ fn run(
             let mut elements = Vec::new();
             let mut bytes = 0;
             let mut held = Reservation::of("An array");
+            let stacks = element.array_element().is_some();
             while let Some(mut row) = cursor.next(cx)? {
                 held.grow(row_bytes(&row))?;
-                let element = row.swap_remove(0);
-                let more = growth::ELEMENT_BYTES + growth::bytes_of(&element);
+                let value = row.swap_remove(0);
+                if stacks {
+                    functions::check_stackable(elements.first(), &value)?;
+                }
+                let more = growth::ELEMENT_BYTES + growth::bytes_of(&value);
                 growth::check_room(bytes, more)?;
                 bytes += more;
-                elements.push(element);
+                elements.push(value);
             }
-            Ok(Datum::Array(std::sync::Arc::new(Array::of(
-                *element, elements,
-            ))))
+            if stacks && !elements.is_empty() {
+                return functions::stacked(&elements);
+            }
+            let element = element.array_element().unwrap_or(*element);
+            Ok(Datum::Array(Arc::new(Array::of(element, elements))))
         }
         SubKind::Any(function, all) => {
             let test = test.unwrap_or(Datum::Null);

@@ -92,7 +92,9 @@ impl Binder<'_> {
             SubLinkType::ExprSublink => (SubKind::Scalar, none, one_column(self)?, None),
             SubLinkType::ArraySublink => {
                 let element = one_column(self)?;
-                let array = element.array_of().ok_or_else(|| {
+                // Arrays are stacked: they have one dimension more, not another type.
+                let stacked = element.array_element().map(|_| element);
+                let array = stacked.or_else(|| element.array_of()).ok_or_else(|| {
                     self.error(
                         SqlState::UNDEFINED_OBJECT,
                         format!("could not find array type for data type {element}"),
