@@ -28,6 +28,7 @@
 //! | `Padded` | text | without the spaces at its end, as `Bytes` |
 //! | `Folded` | text | in lower case ([`crate::fold`]), as `Bytes` |
 //! | `Interval` | months i32, days i32, microseconds i64, big-endian | 128-bit total of microseconds |
+//! | `Array` | see [`put_array`] | each element, then the dimensions, all as `Bytes` |
 
 pub mod jsonb;
 
@@ -41,48 +42,88 @@ pub type Key = Vec<u8>;
 
 /// How a column's bytes become ordered ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
 pub enum KeyKind {
     /// The bytes are ordered as they are and all have one length.
-    Fixed = 0,
+    Fixed,
     /// A signed big-endian integer.
-    Int = 1,
+    Int,
     /// An IEEE 754 number, big-endian.
-    Float = 2,
+    Float,
     /// Bytes of any length (text in C collation, bytea).
-    Bytes = 3,
+    Bytes,
     /// A decimal number.
-    Numeric = 4,
+    Numeric,
     /// An interval.
-    Interval = 5,
+    Interval,
     /// Text whose spaces at the end do not count where it is compared (`character(n)`).
-    Padded = 6,
+    Padded,
     /// A jsonb.
-    Jsonb = 7,
+    Jsonb,
     /// A range, or the ranges of a multirange.
-    Range = 8,
+    Range,
     /// Text that is compared in lower case (`citext`).
-    Folded = 9,
+    Folded,
+    /// An array, with the kind of its elements, which are no arrays.
+    Array(ElementKind),
+}
+
+/// The kinds of what is no array; the place of each is its number in descriptors.
+const OF_SCALARS: [KeyKind; 10] = [
+    KeyKind::Fixed,
+    KeyKind::Int,
+    KeyKind::Float,
+    KeyKind::Bytes,
+    KeyKind::Numeric,
+    KeyKind::Interval,
+    KeyKind::Padded,
+    KeyKind::Jsonb,
+    KeyKind::Range,
+    KeyKind::Folded,
+];
+
+/// What is added to the number of the elements' kind for an array.
+const ARRAY_CODE: u8 = 0x80;
+
+/// The kind of an array's elements: a place in [`OF_SCALARS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ElementKind(u8);
+
+impl ElementKind {
+    fn kind(self) -> KeyKind {
+        OF_SCALARS[usize::from(self.0)]
+    }
 }
 
 impl KeyKind {
     /// The kind of that number, as stored in descriptors.
+    ///
+    /// # Errors
+    /// XX001 when there is none.
     pub fn from_u8(code: u8) -> Result<KeyKind> {
-        [
-            KeyKind::Fixed,
-            KeyKind::Int,
-            KeyKind::Float,
-            KeyKind::Bytes,
-            KeyKind::Numeric,
-            KeyKind::Interval,
-            KeyKind::Padded,
-            KeyKind::Jsonb,
-            KeyKind::Range,
-            KeyKind::Folded,
-        ]
-        .into_iter()
-        .find(|kind| *kind as u8 == code)
-        .ok_or_else(|| Error::corrupted(format!("key kind {code}")))
+        let unknown = || Error::corrupted(format!("key kind {code}"));
+        let scalar = OF_SCALARS.get(usize::from(code & !ARRAY_CODE));
+        let scalar = scalar.copied().ok_or_else(unknown)?;
+        match code & ARRAY_CODE {
+            0 => Ok(scalar),
+            _ => scalar.array().ok_or_else(unknown),
+        }
+    }
+
+    /// Its number, as stored in descriptors.
+    pub fn code(self) -> u8 {
+        match self {
+            KeyKind::Array(element) => ARRAY_CODE | element.0,
+            scalar => {
+                let place = OF_SCALARS.iter().position(|kind| *kind == scalar);
+                place.expect("every kind but an array's is listed") as u8
+            }
+        }
+    }
+
+    /// The kind of arrays of what is of this kind; none for arrays.
+    pub fn array(self) -> Option<KeyKind> {
+        let place = OF_SCALARS.iter().position(|kind| *kind == self)?;
+        Some(KeyKind::Array(ElementKind(place as u8)))
     }
 }
 
@@ -174,6 +215,7 @@ pub fn put_key_column(
                 KeyKind::Jsonb => jsonb::put_key(out, bytes)?,
                 KeyKind::Range => put_range(out, bytes)?,
                 KeyKind::Folded => put_folded(out, bytes)?,
+                KeyKind::Array(element) => put_array(out, element.kind(), bytes)?,
             }
         }
     }
@@ -305,7 +347,7 @@ pub fn put_range(out: &mut Key, bytes: &[u8]) -> Result<()> {
     let mut reader = Reader::new(bytes);
     let _element = reader.varint()?;
     let kind = KeyKind::from_u8(reader.u8()?)?;
-    if kind == KeyKind::Range {
+    if matches!(kind, KeyKind::Range | KeyKind::Array(_)) {
         // Bounds that are ranges would be read by calling this again, as deep as a type goes.
         return Err(Error::corrupted("a range of ranges in a key"));
     }
@@ -343,6 +385,46 @@ pub fn put_range(out: &mut Key, bytes: &[u8]) -> Result<()> {
             }
         }
     }
+    put_escaped(out, &key);
+    Ok(())
+}
+
+/// Dimensions that an array has at most.
+const DIMENSIONS_MAX: u64 = 6;
+
+/// Appends an array. Its column form is: the type of the elements as a varint, the number of its
+/// dimensions, the length and the lower bound of each, then each element as 0 for NULL, or as 1 and its
+/// bytes with their length. In the key the elements decide, where NULL is the largest, and of two
+/// arrays of which one begins with the other the shorter is the smaller; then the number of
+/// dimensions, their lengths, and their lower bounds.
+///
+/// # Errors
+/// XX001 when the bytes are no array; 54000 when the key grows too long.
+pub fn put_array(out: &mut Key, element: KeyKind, bytes: &[u8]) -> Result<()> {
+    let mut reader = Reader::new(bytes);
+    let _element = reader.varint()?;
+    let count = reader.varint()?;
+    if count > DIMENSIONS_MAX {
+        return Err(Error::corrupted(format!("an array of {count} dimensions")));
+    }
+    let (mut lengths, mut lowers) = (Key::new(), Key::new());
+    for _ in 0..count {
+        put_int(&mut lengths, &(reader.varint()? as i64).to_be_bytes())?;
+        put_int(&mut lowers, &reader.signed()?.to_be_bytes())?;
+    }
+    let mut key = Key::new();
+    while !reader.is_empty() {
+        let value = match reader.u8()? {
+            0 => None,
+            _ => Some(reader.bytes()?),
+        };
+        put_key_column(&mut key, element, ColumnOrder::ASCENDING, value)?;
+    }
+    // Less than what any element begins with.
+    key.push(0);
+    key.push(count as u8);
+    key.extend_from_slice(&lengths);
+    key.extend_from_slice(&lowers);
     put_escaped(out, &key);
     Ok(())
 }
@@ -520,6 +602,54 @@ mod tests {
             key(KeyKind::Numeric, UP, Some(&numeric(POSITIVE, 1, 0, &[5]))),
             key(KeyKind::Numeric, UP, Some(&numeric(POSITIVE, 2, 0, &[5])))
         );
+    }
+
+    #[test]
+    fn kinds_come_back_from_their_codes() {
+        let kinds = OF_SCALARS.iter().copied();
+        let arrays = kinds.clone().filter_map(KeyKind::array);
+        for kind in kinds.chain(arrays) {
+            assert_eq!(KeyKind::from_u8(kind.code()).unwrap(), kind);
+        }
+        for code in [10, 0x7f, ARRAY_CODE | 10, 0xff] {
+            assert!(KeyKind::from_u8(code).is_err(), "{code}");
+        }
+        assert_eq!(KeyKind::Int.array().unwrap().array(), None);
+    }
+
+    #[test]
+    fn arrays_sort_by_elements_then_by_shape() {
+        // The type of the elements, dimensions with lengths and (doubled) lower bounds, elements.
+        let array = |shape: &[u8], elements: &[Option<&[u8]>]| {
+            let mut out = vec![25, (shape.len() / 2) as u8];
+            out.extend_from_slice(shape);
+            for element in elements {
+                match element {
+                    None => out.push(0),
+                    Some(text) => {
+                        out.extend_from_slice(&[1, text.len() as u8]);
+                        out.extend_from_slice(text);
+                    }
+                }
+            }
+            out
+        };
+        let (a, zero) = (Some(&b"a"[..]), Some(&b"a\0"[..]));
+        let ascending = [
+            array(&[], &[]),
+            array(&[1, 2], &[Some(b"")]),
+            array(&[1, 0], &[a]),
+            array(&[1, 2], &[a]),
+            array(&[2, 2], &[a, a]),
+            array(&[1, 2, 2, 2], &[a, a]),
+            array(&[2, 2, 1, 2], &[a, a]),
+            array(&[2, 2], &[a, None]),
+            array(&[1, 2], &[zero]),
+            array(&[1, 2], &[None]),
+            array(&[2, 2], &[None, a]),
+        ];
+        let ascending = ascending.each_ref().map(Vec::as_slice);
+        assert_ascending(KeyKind::Bytes.array().unwrap(), &ascending);
     }
 
     #[test]

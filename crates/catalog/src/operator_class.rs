@@ -157,6 +157,7 @@ pub const CLASSES: &[OperatorClass] = classes! {
     10076 403 "range_ops" 3901 "range_ops" ANYRANGE default;
     10080 403 "multirange_ops" 4199 "multirange_ops" ANYMULTIRANGE default;
     10088 403 "jsonb_ops" 4033 "jsonb_ops" JSONB default;
+    10001 405 "array_ops" 627 "array_ops" ANYARRAY default;
     10010 405 "cidr_ops" 1975 "network_ops" INET other;
     10016 405 "inet_ops" 1975 "network_ops" INET default;
     10025 405 "macaddr_ops" 1985 "macaddr_ops" MACADDR default;

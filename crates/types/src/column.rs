@@ -19,7 +19,8 @@
 //! | jsonb | as it is, see [`base::jsonb`] | `Jsonb` |
 //! | char(n) | without trailing blanks; reading pads again | `Bytes` |
 //! | ranges, multiranges | the type of the bounds, its key kind, then each range: see [`base::key`] | `Range` |
-//! | arrays, records | elements with lengths | none |
+//! | arrays | the type of the elements, dimensions, elements with lengths: see [`base::key`] | `Array` |
+//! | records | fields with their types and lengths | none |
 
 use std::sync::atomic::{fence, Ordering};
 use std::sync::Arc;
@@ -75,7 +76,7 @@ pub fn key_kind(kind: TypeId) -> Option<KeyKind> {
         _ if kind.is_text_like() => KeyKind::Bytes,
         _ if kind.is_enum() => KeyKind::Fixed,
         _ if kind.is_range() || kind.is_multirange() => KeyKind::Range,
-        _ => return None,
+        _ => return key_kind(kind.array_element()?)?.array(),
     })
 }
 
@@ -279,7 +280,7 @@ fn decode_array(bytes: &[u8]) -> Result<Array> {
 fn encode_ranges(element: TypeId, ranges: &[Range], out: &mut Vec<u8>) -> Result<()> {
     let kind = key_kind(element).ok_or_else(|| Error::internal("a range over no order"))?;
     put_varint(out, u64::from(element.0));
-    out.push(kind as u8);
+    out.push(kind.code());
     for range in ranges {
         let Some((lower, upper)) = range.bounds() else {
             out.push(range_flags::EMPTY);

@@ -120,7 +120,7 @@ impl TreeDescriptor {
                 put_varint(&mut out, index.columns.len() as u64);
                 for column in &index.columns {
                     put_varint(&mut out, column.column as u64);
-                    out.push(column.kind as u8);
+                    out.push(column.kind.code());
                     out.push(column.order.code());
                 }
                 put_varint(&mut out, index.missing.len() as u64);

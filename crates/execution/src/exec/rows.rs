@@ -198,7 +198,9 @@ fn skip_column(key: &[u8], kind: KeyKind, type_id: TypeId, descending: bool) -> 
         KeyKind::Fixed | KeyKind::Int => 1 + types::fixed_len(type_id).ok_or_else(short)?,
         KeyKind::Float => 9,
         KeyKind::Interval => 17,
-        KeyKind::Bytes | KeyKind::Padded | KeyKind::Range | KeyKind::Folded => escaped(1)?,
+        KeyKind::Bytes | KeyKind::Padded | KeyKind::Range | KeyKind::Folded | KeyKind::Array(_) => {
+            escaped(1)?
+        }
         KeyKind::Numeric => numeric(1)?,
         KeyKind::Jsonb => {
             let inner = |place: usize| at(place + 1);
