@@ -94,6 +94,7 @@ impl Session {
         self.refuse_in_use(&old, "CREATE INDEX")?;
         let catalog = self.current_catalog()?;
         self.may_create_in(&catalog, old.schema)?;
+        self.check_tablespace(&catalog, &create.table_space, partitioned)?;
         let mut index = Index {
             unique: create.unique,
             nulls_equal: create.nulls_not_distinct,
@@ -613,9 +614,6 @@ fn is_bloom_column(name: &str) -> bool {
 /// # Errors
 /// 42704 for one that there is not; 0A000 for one that a tree does not serve, or not so.
 fn access_method(catalog: &Catalog, create: &IndexStmt) -> Result<u32> {
-    if !create.table_space.is_empty() {
-        return Err(Error::unsupported("TABLESPACE"));
-    }
     let name = match create.access_method.as_str() {
         "" => "btree",
         // What was an access method once.
@@ -654,6 +652,19 @@ fn access_method(catalog: &Catalog, create: &IndexStmt) -> Result<u32> {
     }
 }
 
+/// Checks `buffering` of a gist index.
+fn check_buffering(value: &str) -> Result<()> {
+    let values = ["auto", "on", "off"];
+    if values.iter().any(|known| known.eq_ignore_ascii_case(value)) {
+        return Ok(());
+    }
+    Err(Error::new(
+        SqlState::INVALID_PARAMETER_VALUE,
+        format!("invalid value for enum option \"buffering\": {value}"),
+    )
+    .with_detail("Valid values are \"on\", \"off\", and \"auto\"."))
+}
+
 /// The storage parameters of an index with those of WITH or SET.
 ///
 /// # Errors
@@ -678,6 +689,12 @@ pub(super) fn index_options(
             ("fillfactor", GIST) => Some((10, 100)),
             ("gin_pending_list_limit", GIN) => Some((64, i64::from(i32::MAX))),
             ("deduplicate_items", BTREE) | ("autosummarize", BRIN) | ("fastupdate", GIN) => None,
+            ("buffering", GIST) => {
+                check_buffering(&value)?;
+                known.retain(|(other, _)| other != name);
+                known.push((name.to_owned(), value));
+                continue;
+            }
             _ => return Err(invalid(format!("unrecognized parameter \"{name}\""))),
         };
         match bounds {

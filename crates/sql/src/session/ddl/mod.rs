@@ -28,6 +28,7 @@ mod schema;
 mod sequence;
 pub(crate) mod system;
 mod table;
+mod tablespace;
 mod trigger;
 mod truncate;
 mod user_type;

@@ -38,6 +38,8 @@ impl Session {
             .ok_or_else(|| Error::internal("a table without a name"))?;
         let catalog = self.current_catalog()?;
         let schema = self.schema_for(&catalog, text, range)?;
+        let partitioned = create.partspec.is_some();
+        self.check_tablespace(&catalog, &create.tablespacename, partitioned)?;
         let name = cut_name(&range.relname);
         if catalog.has_relation(schema, &name) {
             self.pass_over_existing(&name, create.if_not_exists, sink)?;
@@ -447,6 +449,8 @@ impl Session {
             Some(position) => error.at(position),
             None => error,
         };
+        let partitioned = table.kind == RelationKind::Partitioned;
+        self.check_tablespace(catalog, &constraint.indexspace, partitioned)?;
         if primary && table.primary_index().is_some() {
             let error = Error::new(
                 SqlState::INVALID_TABLE_DEFINITION,
@@ -773,7 +777,6 @@ fn refuse_table_options(create: &CreateStmt) -> Result<()> {
             "INHERITS",
         ),
         (create.of_typename.is_some(), "CREATE TABLE OF"),
-        (!create.tablespacename.is_empty(), "TABLESPACE"),
     ];
     match refused.into_iter().find(|refused| refused.0) {
         Some((_, feature)) => Err(Error::unsupported(feature)),

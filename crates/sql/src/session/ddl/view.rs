@@ -289,9 +289,9 @@ impl Session {
             RelationKind::MaterializedView => "CREATE MATERIALIZED VIEW",
             _ => "CREATE TABLE AS",
         };
-        refuse_into_options(into)?;
         let catalog = self.current_catalog()?;
         let schema = self.schema_for(&catalog, "", range)?;
+        self.check_tablespace(&catalog, &into.table_space_name, false)?;
         let name = cut_name(&range.relname);
         if catalog.has_relation(schema, &name) {
             self.pass_over_existing(&name, if_not_exists, sink)?;
@@ -445,14 +445,6 @@ impl Session {
             self.fill_table(new, bound.plan)?;
         }
         Ok(())
-    }
-}
-
-fn refuse_into_options(into: &IntoClause) -> Result<()> {
-    let refused = [(!into.table_space_name.is_empty(), "TABLESPACE")];
-    match refused.into_iter().find(|refused| refused.0) {
-        Some((_, feature)) => Err(Error::unsupported(feature)),
-        None => Ok(()),
     }
 }
 

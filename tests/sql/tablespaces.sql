@@ -1,0 +1,40 @@
+-- names: ztsp
+-- TABLESPACE pg_default, which is where all is; and buffering of gist indexes.
+create role ztsp_role;
+grant create on schema public to ztsp_role;
+create table ztsp (a int, r int4range) tablespace pg_default;
+create index ztsp_a on ztsp (a) tablespace pg_default;
+create index ztsp_r on ztsp using gist (r) with (buffering = on, fillfactor = 70);
+create index on ztsp using gist (r) with (buffering = auto);
+create index on ztsp using gist (r) with (buffering = maybe);
+create index on ztsp using gist (r) with (buffering);
+create index on ztsp (a) with (buffering = on);
+create index on ztsp using gist (r) with (buffering = 3);
+create index on ztsp using gist (r) with (buffering = OFF);
+create index on ztsp (a) tablespace ztsp_none;
+create index on ztsp (a) tablespace pg_global;
+create table ztsp_2 (a int) tablespace ztsp_none;
+create table ztsp_2 (a int) tablespace pg_global;
+create table ztsp_2 (a int) partition by list (a) tablespace pg_default;
+create table ztsp_2 (a int) partition by list (a);
+create table ztsp_3 partition of ztsp_2 for values in (1) tablespace pg_default;
+create index on ztsp_2 (a) tablespace pg_default;
+create table ztsp_4 tablespace pg_default as select 1 as a;
+create table ztsp_5 tablespace ztsp_none as select 1 as a;
+create materialized view ztsp_m tablespace pg_default as select 1 as a;
+create table ztsp_k (a int primary key using index tablespace pg_default, b int);
+alter table ztsp_k add unique (b) using index tablespace pg_default;
+alter table ztsp_k add unique (b) using index tablespace ztsp_none;
+create table ztsp_l (a int unique using index tablespace pg_global);
+create temp table ztsp_t (a int) tablespace pg_default;
+set role ztsp_role;
+create table ztsp_6 (a int) tablespace pg_default;
+create table ztsp_7 (a int) tablespace pg_global;
+create table ztsp_7 (a int) tablespace ztsp_none;
+reset role;
+\d ztsp
+select relname, reltablespace, reloptions from pg_class where relname like 'ztsp%' order by 1;
+drop materialized view ztsp_m;
+drop table ztsp, ztsp_k, ztsp_2, ztsp_4, ztsp_6;
+revoke create on schema public from ztsp_role;
+drop role ztsp_role;
