@@ -308,6 +308,10 @@ pub struct Parsed {
     pub min_messages: Option<NoticeSeverity>,
     /// Whether `plan_cache_mode` lets plans be used for texts with other literals.
     pub keeps_plans: bool,
+    /// `standard_conforming_strings`.
+    pub conforming_strings: bool,
+    /// `escape_string_warning`.
+    pub warns_of_escapes: bool,
     /// `enable_hashjoin` and its kin.
     pub methods: Methods,
     /// `TimeZone`.
@@ -498,6 +502,8 @@ impl Settings {
                 default_deferrable: false,
                 min_messages: Some(NoticeSeverity::Notice),
                 keeps_plans: true,
+                conforming_strings: true,
+                warns_of_escapes: true,
                 methods: Methods::default(),
                 time_zone: Zone::utc(),
                 date_style: DateStyle::default(),
@@ -823,6 +829,8 @@ impl Settings {
                 _ => Some(NoticeSeverity::Debug),
             },
             keeps_plans: text("plan_cache_mode") != "force_custom_plan",
+            conforming_strings: text("standard_conforming_strings") == "on",
+            warns_of_escapes: text("escape_string_warning") == "on",
             methods: Methods {
                 hash_join: text("enable_hashjoin") == "on",
                 nested_loop: text("enable_nestloop") == "on",

@@ -166,9 +166,6 @@ pub(super) fn checked(definition: &Definition, value: &str, current: DateStyle) 
         Kind::Text => check_text(name, value).map(|()| value.to_owned()),
         Kind::Bool => match parse_bool(value) {
             Some(true) => Ok("on".to_owned()),
-            Some(false) if name == "standard_conforming_strings" => Err(Error::unsupported(
-                "parameter \"standard_conforming_strings\" with the value off",
-            )),
             Some(false) => Ok("off".to_owned()),
             None => Err(Error::new(
                 SqlState::INVALID_PARAMETER_VALUE,

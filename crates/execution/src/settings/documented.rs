@@ -26,7 +26,7 @@ pub struct DocumentedSetting {
 
 /// PostgreSQL's settings that clients set, and that nothing here depends on, with the reason. Those
 /// of its planner say so themselves.
-const WITHOUT_EFFECT: [(&str, &str); 16] = [
+const WITHOUT_EFFECT: [(&str, &str); 14] = [
     (
         "deadlock_timeout",
         "Deadlocks are looked for as soon as somebody waits.",
@@ -38,10 +38,6 @@ const WITHOUT_EFFECT: [(&str, &str); 16] = [
     (
         "default_tablespace",
         "There is one for objects, pg_default; another is refused.",
-    ),
-    (
-        "escape_string_warning",
-        "There is nothing to warn of while standard_conforming_strings is on.",
     ),
     ("jit", "Nothing is compiled."),
     (
@@ -67,10 +63,6 @@ const WITHOUT_EFFECT: [(&str, &str); 16] = [
     (
         "random_page_cost",
         "Plans follow from keys and numbers of rows, not from this.",
-    ),
-    (
-        "standard_conforming_strings",
-        "It is on; turning it off is refused (0A000).",
     ),
     (
         "synchronize_seqscans",

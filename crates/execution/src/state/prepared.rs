@@ -14,7 +14,7 @@ use base::{Result, TreeId};
 use super::{Column, Oid};
 use catalog::Catalog;
 use planner::bind::Bound;
-use syntax::parser::{Source, Statement};
+use syntax::parser::{Source, Statement, Strings};
 use types::TypeId;
 
 /// What a statement at rest takes beside its text.
@@ -90,6 +90,13 @@ impl Named {
     /// Whether SQL's PREPARE made it.
     pub fn is_from_sql(&self) -> bool {
         self.source.as_ref().is_some_and(Source::is_inner)
+    }
+
+    /// How the strings of its text are read.
+    pub fn strings(&self) -> Strings {
+        self.source
+            .as_ref()
+            .map_or(Strings::Conforming, Source::strings)
     }
 
     /// The types of the parameters, `$1` first.

@@ -9,12 +9,12 @@ use super::plan_cache::{value_of, Kept};
 use super::run::{tag_of, Output};
 use super::statements::about;
 use super::transaction::{Loss, State};
-use super::{Session, Sink};
+use super::{NoticeSeverity, Session, Sink};
 use execution::settings::planted;
 use execution::state::prepared::Planned;
 use planner::bind::literals::Watched;
 use planner::plan::Taken;
-use syntax::parser::{self, Shape, Statement};
+use syntax::parser::{self, Shape, Statement, Strings};
 use types::{Datum, TypeId};
 
 impl Session {
@@ -33,6 +33,10 @@ impl Session {
         let keeps_plans = self.shared.settings.parsed().keeps_plans;
         let may_not = self.state == State::Failed || self.loss != Loss::None;
         if own_catalog || self.is_behind() || !keeps_plans || may_not {
+            return Ok(None);
+        }
+        // Those of other strings are parsed each time.
+        if self.strings_of(text) != Strings::Conforming {
             return Ok(None);
         }
         let mut shape = std::mem::take(&mut self.shape);
@@ -68,7 +72,7 @@ impl Session {
             self.use_catalog(&kept.planned.catalog);
             return Ok(Some(kept));
         }
-        let mut statements = parser::parse_beside(text, &self.shared.env)?;
+        let mut statements = parser::parse_beside(text, Strings::Conforming, &self.shared.env)?;
         match (statements.pop(), statements.is_empty()) {
             (Some(statement), true) if about(statement.node()).is_planned() => {
                 if given.is_none() {
@@ -149,18 +153,57 @@ impl Session {
     ///
     /// # Errors
     /// As [`parser::parse`].
-    pub(super) fn parse(&self, text: &str) -> Result<Vec<Statement>> {
+    pub(super) fn parse(&mut self, text: &str) -> Result<Vec<Statement>> {
+        if self.strings_of(text) != Strings::Conforming {
+            return self.parse_as_set(text);
+        }
         if let Some(statement) = self.plans.parsed(text) {
             return Ok(vec![statement]);
         }
         planted::panic_at(&self.shared.settings, "parse");
-        let statements = parser::parse_beside(text, &self.shared.env)?;
+        let statements = self.parse_as_set(text)?;
         if let [only] = statements.as_slice() {
             if !about(only.node()).is_planned() {
                 self.plans.keep_parsed(text, only);
             }
         }
         Ok(statements)
+    }
+
+    /// Parses a text that was given to the session, with strings as `standard_conforming_strings`
+    /// says, of which it warns.
+    ///
+    /// # Errors
+    /// As [`parser::parse`].
+    pub(super) fn parse_as_set(&mut self, text: &str) -> Result<Vec<Statement>> {
+        let strings = self.strings_of(text);
+        let warns = self.shared.settings.parsed().warns_of_escapes && self.read_as.is_none();
+        if strings == Strings::Escaped && warns {
+            for warning in parser::escape_warnings(text)? {
+                self.keep_notice(NoticeSeverity::Warning, warning);
+            }
+        }
+        parser::parse_beside(text, strings, &self.shared.env)
+    }
+
+    /// How the strings of a text that is given to the session are to be read.
+    fn strings_of(&self, text: &str) -> Strings {
+        let as_set = || Strings::of(text, self.shared.settings.parsed().conforming_strings);
+        self.read_as.unwrap_or_else(as_set)
+    }
+
+    /// Refuses a routine's text that means something else by the session's setting: its pieces are
+    /// read by one scanner or the other, and are kept when the setting changes.
+    ///
+    /// # Errors
+    /// 0A000.
+    pub(super) fn refuse_escapes(&self, body: &str) -> Result<()> {
+        match self.strings_of(body) {
+            Strings::Conforming => Ok(()),
+            Strings::Escaped => Err(Error::unsupported(
+                "a routine with a backslash in its text while standard_conforming_strings is off",
+            )),
+        }
     }
 
     /// Runs a message of the simple protocol that is one statement with a plan.
@@ -193,7 +236,8 @@ impl Session {
     ) -> Result<u64> {
         let settled = self.settle_plan(planned.clone(), |session| {
             // The values of the literals are in this plan itself.
-            let statement = parser::parse_beside(text, &session.shared.env)?.pop();
+            let env = &session.shared.env;
+            let statement = parser::parse_beside(text, Strings::Conforming, env)?.pop();
             let statement = statement.ok_or_else(|| Error::internal("a text without statement"))?;
             let (anew, _) = session.plan(&statement, &[], false, None)?;
             if anew.types != planned.types {

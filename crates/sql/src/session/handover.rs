@@ -37,9 +37,18 @@ use base::{Error, ErrorClass, Result};
 use super::transaction::{Loss, State};
 use super::{Oid, Session, TransactionStatus};
 use execution::state::{Nowhere, Stamp};
+use syntax::parser::Strings;
 
 /// The version of what [`Session::changes`] gives.
 const FORMAT: u8 = 2;
+/// That of a session with prepared statements whose strings have escapes, which those who know
+/// [`FORMAT`] alone would read as something else.
+const FORMAT_ESCAPES: u8 = 3;
+
+/// What is said of a prepared statement: SQL's PREPARE made it.
+const FROM_SQL: u8 = 1;
+/// Its text is read with escapes in plain strings, whatever the settings say by then.
+const ESCAPED: u8 = 2;
 
 impl Session {
     /// What the session is, if that has changed since the last call.
@@ -54,14 +63,18 @@ impl Session {
 
     /// What the session is.
     pub fn pack(&self) -> Vec<u8> {
-        let mut out = vec![FORMAT];
+        let mut named = self.shared.statements.values();
+        let escaped = named.any(|named| named.strings() == Strings::Escaped);
+        let mut out = vec![if escaped { FORMAT_ESCAPES } else { FORMAT }];
         self.shared.settings.pack(&mut out);
         let mut statements: Vec<_> = self.shared.statements.iter().collect();
         statements.sort_unstable_by_key(|(name, _)| *name);
         put_varint(&mut out, statements.len() as u64);
         for (name, prepared) in statements {
             put_bytes(&mut out, name.as_bytes());
-            out.push(u8::from(prepared.is_from_sql()));
+            let flag = |flag, is_set| if is_set { flag } else { 0 };
+            let escaped = prepared.strings() == Strings::Escaped;
+            out.push(flag(FROM_SQL, prepared.is_from_sql()) | flag(ESCAPED, escaped));
             put_bytes(&mut out, prepared.text().unwrap_or("").as_bytes());
             put_varint(&mut out, prepared.param_types().len() as u64);
             for oid in prepared.param_types() {
@@ -111,7 +124,7 @@ impl Session {
     pub fn resume(&mut self, packed: &[u8], status: TransactionStatus) -> Result<()> {
         let mut reader = Reader::new(packed);
         let format = reader.u8()?;
-        if format != FORMAT {
+        if format != FORMAT && format != FORMAT_ESCAPES {
             return Err(Error::corrupted(format!("a session of format {format}")));
         }
         let configuration = self.shared.engine.settings.configuration();
@@ -149,19 +162,24 @@ impl Session {
 
     fn resume_statement(&mut self, reader: &mut Reader<'_>) -> Result<()> {
         let name = reader.str()?;
-        let is_from_sql = reader.u8()? != 0;
+        let flags = reader.u8()?;
         let text = reader.str()?;
         let count: usize = reader.varint_as()?;
         let mut types = Vec::new();
         for _ in 0..count {
             types.push(Oid(reader.varint_as()?));
         }
-        let prepared = match is_from_sql {
+        self.read_as = Some(match flags & ESCAPED {
+            0 => Strings::Conforming,
+            _ => Strings::Escaped,
+        });
+        let prepared = match flags & FROM_SQL != 0 {
             true => self.simple_query(text, &mut Nowhere),
             false => self
                 .prepare(text, &types)
                 .and_then(|prepared| self.keep_prepared(name, prepared)),
         };
+        self.read_as = None;
         // Planning may have looked something up.
         self.roll_back();
         self.in_message = false;

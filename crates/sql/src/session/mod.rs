@@ -85,7 +85,7 @@ use execution::exec::point;
 use execution::spool::SpoolRows;
 use functions::search::dictionary::Config;
 use statements::about;
-use syntax::parser::Shape;
+use syntax::parser::{Shape, Strings};
 use types::context::Similarity;
 use types::{self, Datum, EvalContext, TypeId};
 
@@ -192,6 +192,8 @@ pub struct Session {
     plans: Rc<PlanCache>,
     /// Where the plans hold that the session makes and uses now.
     world: World,
+    /// How a text is read that was read elsewhere before, whatever the settings say.
+    read_as: Option<Strings>,
     /// The shape of the text at hand.
     shape: Shape,
     /// The values of its literals that its plan leaves open.
@@ -288,6 +290,7 @@ impl Session {
             world: plans.world(""),
             plans,
             shape: Shape::default(),
+            read_as: None,
             literals: Vec::new(),
             point: point::Buffers::default(),
             nested: Vec::new(),

@@ -393,6 +393,7 @@ impl Session {
     }
 
     pub(super) fn compile_plpgsql(&mut self, text: &str, signature: &Signature) -> Result<Code> {
+        self.refuse_escapes(text)?;
         let tree = syntax::plpgsql::parse::parse(text)?;
         self.compile_block(text, &tree, signature)
     }
@@ -413,6 +414,7 @@ impl Session {
             slots.push(Slot::of(&input.name, *ty));
         }
         let names = Rc::new(names);
+        self.refuse_escapes(&routine.body)?;
         let texts = parser::parse(&routine.body)?;
         let simple = texts.len() == 1 && !routine.security_definer && !routine.set;
         let statements = texts.iter().map(|statement| {

@@ -604,6 +604,34 @@ fn every_system_relation_can_be_read() {
     assert_eq!(rows.unwrap()[1..], ["a", "b", "SELECT 2"]);
 }
 
+#[test]
+fn prepared_statements_move_with_the_strings_that_they_were_read_with() {
+    let engine = FakeEngine::default();
+    let mut old = connect(&engine, "postgres", "postgres").unwrap();
+    run(&mut old, "prepare plain as select 'a\\tb'").unwrap();
+    run(&mut old, "set standard_conforming_strings = off").unwrap();
+    run(&mut old, "prepare escaped as select 'a\\tb'").unwrap();
+    let protocols = old.prepare("select 'c\\'d'", &[]).unwrap();
+    old.keep_prepared("protocols", protocols).unwrap();
+    for strings in ["off", "on"] {
+        let set = format!("set standard_conforming_strings = {strings}");
+        run(&mut old, &set).unwrap();
+        let mut session = connect(&engine, "postgres", "postgres").unwrap();
+        session
+            .resume(&old.pack(), TransactionStatus::Idle)
+            .unwrap();
+        for (name, value) in [
+            ("plain", "a\\tb"),
+            ("escaped", "a\tb"),
+            ("protocols", "c'd"),
+        ] {
+            let shown = run(&mut session, &format!("execute {name}")).unwrap();
+            assert_eq!(shown[1], value, "{name}");
+        }
+        assert_eq!(session.pack(), old.pack());
+    }
+}
+
 /// What a client is shown that sends this in a block that was lost with its leader, after `before`.
 fn in_a_lost_block(before: &[&str], text: &str) -> String {
     let engine = FakeEngine::default();

@@ -6,6 +6,8 @@
 
 use std::ffi::{c_char, c_int, CStr, CString};
 
+use super::strings::Strings;
+
 #[repr(C)]
 struct CError {
     message: *mut c_char,
@@ -69,11 +71,29 @@ pub(super) struct RawToken {
     pub keyword: i32,
 }
 
+/// `PG_QUERY_DISABLE_STANDARD_CONFORMING_STRINGS` and `PG_QUERY_DISABLE_ESCAPE_STRING_WARNING`.
+const ESCAPED_STRINGS: c_int = 32 | 64;
+
 /// The parse tree of a text, as protobuf.
-pub(super) fn parse(text: &CString) -> Result<Vec<u8>, SyntaxError> {
+pub(super) fn parse(text: &CString, strings: Strings) -> Result<Vec<u8>, SyntaxError> {
+    match strings {
+        Strings::Conforming => parse_with(text, 0),
+        Strings::Escaped => {
+            let tree = parse_with(text, ESCAPED_STRINGS);
+            if tree.is_err() {
+                // After an error the library leaves the options in the thread, where `scan` would
+                // meet them; every parsing begins by setting them.
+                let _ = parse_with(c"", 0);
+            }
+            tree
+        }
+    }
+}
+
+fn parse_with(text: &CStr, options: c_int) -> Result<Vec<u8>, SyntaxError> {
     // SAFETY: `text` ends with a zero byte; the result is read before it is freed, once.
     unsafe {
-        let result = pg_query_parse_protobuf_opts(text.as_ptr(), 0);
+        let result = pg_query_parse_protobuf_opts(text.as_ptr(), options);
         let out = match error_of(result.error) {
             Some(error) => Err(error),
             None => {

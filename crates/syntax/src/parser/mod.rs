@@ -20,6 +20,7 @@
 
 mod ffi;
 pub mod shape;
+pub mod strings;
 
 use std::ffi::CString;
 use std::rc::Rc;
@@ -36,6 +37,7 @@ use prost::Message;
 
 pub use pg_query::NodeEnum;
 pub use shape::{Literal, LiteralKind, Shape};
+pub use strings::{escape_warnings, Strings};
 
 /// A parse tree and what is made of it take so many times the text; what stands in quotes less.
 const TREE_FACTOR: usize = 50;
@@ -48,6 +50,7 @@ const TREE: &str = "A parse tree";
 #[derive(Clone, Debug)]
 pub struct Statement {
     text: Rc<str>,
+    strings: Strings,
     tree: Rc<Tree>,
     index: usize,
     start: usize,
@@ -147,6 +150,7 @@ impl Statement {
 #[derive(Clone, Debug)]
 pub struct Source {
     text: Rc<str>,
+    strings: Strings,
     index: usize,
     start: usize,
     end: usize,
@@ -158,6 +162,7 @@ impl Source {
     pub fn of(statement: &Statement) -> Source {
         Source {
             text: statement.text.clone(),
+            strings: statement.strings,
             index: statement.index,
             start: statement.start,
             end: statement.end,
@@ -185,6 +190,11 @@ impl Source {
         self.text.len()
     }
 
+    /// How the strings of the text are read.
+    pub fn strings(&self) -> Strings {
+        self.strings
+    }
+
     /// Whether the text is so short that it may be parsed in place.
     pub fn is_short(&self) -> bool {
         self.text.len() <= SHORT_TEXT_BYTES_MAX
@@ -195,7 +205,7 @@ impl Source {
     /// # Errors
     /// As [`parse`]; none but those of memory and depth, since the text was parsed before.
     pub fn parse(&self) -> Result<Statement> {
-        let statements = large_stack(|| raw_statements(&self.text))?;
+        let statements = large_stack(|| raw_statements(&self.text, self.strings))?;
         let tree = Rc::new(Tree {
             statements,
             beside: None,
@@ -206,6 +216,7 @@ impl Source {
         }
         Ok(Statement {
             text: self.text.clone(),
+            strings: self.strings,
             tree,
             index: self.index,
             start: self.start,
@@ -220,18 +231,23 @@ impl Source {
 /// # Errors
 /// 42601 with a position, and what else PostgreSQL's parser raises; 54001 when it is too deep.
 pub fn parse(text: &str) -> Result<Vec<Statement>> {
-    let statements = large_stack(|| raw_statements(text))?;
-    let held = Reservation::of(TREE);
-    Ok(statements_of(text, statements, None, held))
+    parse_here(text, Strings::Conforming)
 }
 
-/// As [`parse`], on a thread of its own if the text is long, while others use this one.
+fn parse_here(text: &str, strings: Strings) -> Result<Vec<Statement>> {
+    let statements = large_stack(|| raw_statements(text, strings))?;
+    let held = Reservation::of(TREE);
+    Ok(statements_of((text, strings), statements, None, held))
+}
+
+/// As [`parse`], on a thread of its own if the text is long, while others use this one; with plain
+/// strings as they are said to be.
 ///
 /// # Errors
 /// As [`parse`]; the pending interrupt.
-pub fn parse_beside(text: &str, env: &Arc<dyn Env>) -> Result<Vec<Statement>> {
+pub fn parse_beside(text: &str, strings: Strings, env: &Arc<dyn Env>) -> Result<Vec<Statement>> {
     if text.len() <= SHORT_TEXT_BYTES_MAX || !coro::inside() {
-        return parse(text);
+        return parse_here(text, strings);
     }
     let mut held = Reservation::of(TREE);
     held.grow(tree_bytes(text))?;
@@ -245,7 +261,7 @@ pub fn parse_beside(text: &str, env: &Arc<dyn Env>) -> Result<Vec<Statement>> {
         if Arc::strong_count(&taken) == 1 {
             return;
         }
-        let parsed = coro::catch_panic(|| raw_statements(&own));
+        let parsed = coro::catch_panic(|| raw_statements(&own, strings));
         let parsed = parsed.unwrap_or_else(|panic| Err(Error::internal(panic)));
         *taken.parsed.lock() = Some(parsed);
         taken.done.notify_all();
@@ -253,7 +269,8 @@ pub fn parse_beside(text: &str, env: &Arc<dyn Env>) -> Result<Vec<Statement>> {
     let parsed = || order.parsed.lock().take();
     let statements = coro::wait(order.done.until(parsed))??;
     let held = std::mem::take(&mut *order.held.lock());
-    Ok(statements_of(text, statements, Some(env.clone()), held))
+    let beside = Some(env.clone());
+    Ok(statements_of((text, strings), statements, beside, held))
 }
 
 /// A text that is to be parsed on another thread. The memory for it is taken until that has ended,
@@ -285,9 +302,9 @@ fn beside(env: &dyn Env, name: &'static str, job: impl FnOnce() + Send + 'static
     env.spawn(Reactor::Parse(which), name, Box::new(start));
 }
 
-fn raw_statements(text: &str) -> Result<Vec<protobuf::RawStmt>> {
+fn raw_statements(text: &str, strings: Strings) -> Result<Vec<protobuf::RawStmt>> {
     let c_text = CString::new(text).map_err(|_| zero_byte())?;
-    match ffi::parse(&c_text) {
+    match ffi::parse(&c_text, strings) {
         Ok(bytes) => protobuf::ParseResult::decode(bytes.as_slice())
             .map(|result| result.stmts)
             .map_err(|error| Error::internal(format!("a parse tree: {error}"))),
@@ -296,7 +313,7 @@ fn raw_statements(text: &str) -> Result<Vec<protobuf::RawStmt>> {
 }
 
 fn statements_of(
-    text: &str,
+    (text, strings): (&str, Strings),
     statements: Vec<protobuf::RawStmt>,
     beside: Option<Arc<dyn Env>>,
     held: Reservation,
@@ -319,6 +336,7 @@ fn statements_of(
         };
         statements.push(Statement {
             text: text.clone(),
+            strings,
             tree: tree.clone(),
             index,
             start,
@@ -515,6 +533,11 @@ fn error_of(error: ffi::SyntaxError) -> Error {
     let message = error.message;
     let out = if message.starts_with("CREATE OR REPLACE CONSTRAINT TRIGGER") {
         return Error::new(SqlState::FEATURE_NOT_SUPPORTED, message);
+    } else if message == "unsafe use of string constant with Unicode escapes" {
+        Error::new(SqlState::FEATURE_NOT_SUPPORTED, message).with_detail(
+            "String constants with Unicode escapes cannot be used when \
+             standard_conforming_strings is off.",
+        )
     } else if message == "stack depth limit exceeded" {
         return Error::new(SqlState::STATEMENT_TOO_COMPLEX, message)
             .with_hint("Write the statement with less nesting.");

@@ -96,16 +96,45 @@ struct Reader<'t> {
     shape: &'t mut Shape,
 }
 
-fn is_space(byte: u8) -> bool {
+pub(super) fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c)
 }
 
-fn begins_word(byte: u8) -> bool {
+pub(super) fn begins_word(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || byte == b'_' || byte >= 0x80
 }
 
-fn goes_on_word(byte: u8) -> bool {
+pub(super) fn goes_on_word(byte: u8) -> bool {
     begins_word(byte) || byte.is_ascii_digit() || byte == b'$'
+}
+
+/// How long the rest of a line is, without its end.
+pub(super) fn line_bytes(text: &[u8]) -> usize {
+    let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
+    text.iter().position(is_end).unwrap_or(text.len())
+}
+
+/// How long the comment between `/*` and `*/` is with which a text begins, and which may hold
+/// others; none if it has no end.
+pub(super) fn comment_bytes(text: &[u8]) -> Option<usize> {
+    let (mut at, mut depth) = (0, 0);
+    loop {
+        match &text[at..] {
+            [b'/', b'*', ..] => {
+                depth += 1;
+                at += 2;
+            }
+            [b'*', b'/', ..] => {
+                depth -= 1;
+                at += 2;
+            }
+            [] => return None,
+            _ => at += 1,
+        }
+        if depth == 0 {
+            return Some(at);
+        }
+    }
 }
 
 impl Reader<'_> {
@@ -146,13 +175,7 @@ impl Reader<'_> {
         loop {
             match (self.peek(0), self.peek(1)) {
                 (byte, _) if is_space(byte) => self.at += 1,
-                (b'-', b'-') => {
-                    let rest = self.text[self.at..].iter();
-                    let length = rest
-                        .take_while(|byte| !matches!(byte, b'\n' | b'\r'))
-                        .count();
-                    self.at += length;
-                }
+                (b'-', b'-') => self.at += line_bytes(&self.text[self.at..]),
                 (b'/', b'*') => self.comment()?,
                 _ => break,
             }
@@ -163,26 +186,9 @@ impl Reader<'_> {
         Some(())
     }
 
-    /// Passes over a comment between `/*` and `*/`, which may hold others.
     fn comment(&mut self) -> Option<()> {
-        let mut depth = 0;
-        loop {
-            match (self.peek(0), self.peek(1)) {
-                (b'/', b'*') => {
-                    depth += 1;
-                    self.at += 2;
-                }
-                (b'*', b'/') => {
-                    depth -= 1;
-                    self.at += 2;
-                }
-                _ if self.at >= self.text.len() => return None,
-                _ => self.at += 1,
-            }
-            if depth == 0 {
-                return Some(());
-            }
-        }
+        self.at += comment_bytes(&self.text[self.at..])?;
+        Some(())
     }
 
     fn word(&mut self) {

@@ -349,7 +349,8 @@ impl Session {
     }
 
     fn compile_piece(&mut self, piece: &Piece, slots: &[Slot]) -> Result<Compiled> {
-        let mut statements = parser::parse_beside(&piece.text, &self.shared.env)?;
+        let (strings, env) = (parser::Strings::Conforming, &self.shared.env);
+        let mut statements = parser::parse_beside(&piece.text, strings, env)?;
         let statement = match (statements.pop(), statements.is_empty()) {
             (Some(statement), true) => statement,
             _ => {

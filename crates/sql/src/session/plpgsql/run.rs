@@ -535,8 +535,8 @@ impl Session {
             part: None,
             planned: std::cell::RefCell::default(),
         };
-        let mut statements =
-            parser::parse_beside(&text, &self.shared.env).map_err(|error| shown.explain(error))?;
+        let parsed = self.parse_as_set(&text);
+        let mut statements = parsed.map_err(|error| shown.explain(error))?;
         let Some(statement) = statements.pop() else {
             return Ok((0, None));
         };
