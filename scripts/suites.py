@@ -133,7 +133,7 @@ def sources(python, package):
     directory = os.path.join(CACHE, "sources", package)
     if not os.path.exists(directory):
         with tempfile.TemporaryDirectory() as download:
-            pip = [python, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:", "-d", download]
+            pip = [python, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", package.split("==")[0], "-d", download]
             subprocess.run([*pip, package], check=True)
             (archive,) = os.listdir(download)
             with tarfile.open(os.path.join(download, archive)) as tar:
