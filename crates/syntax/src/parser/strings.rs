@@ -178,7 +178,7 @@ mod tests {
 
     fn positions(text: &str) -> Vec<u32> {
         let warnings = escape_warnings(text).unwrap();
-        let positions = warnings.iter().map(|warning| warning.position);
+        let positions = warnings.iter().map(|warning| warning.fields().position);
         positions.map(|position| position.unwrap_or(0)).collect()
     }
 
