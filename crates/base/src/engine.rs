@@ -33,13 +33,14 @@
 //! | [`StorageMonitor`] | says how large things are | `pg_relation_size`, `quorate.storage` |
 //! | [`LockManager`] | locks of sessions; who waits for whom | advisory locks, `pg_locks` |
 //! | [`Outcomes`] | knows what became of transactions | sessions after a failover, `txid_status` |
+//! | [`Notifications`] | knows who listens, and tells them what was committed | LISTEN |
 //! | [`PreparedTransactions`] | knows and resolves prepared transactions | COMMIT PREPARED, `pg_prepared_xacts` |
 //! | [`Administrator`] | does what an operator asks for | schema `quorate`, CHECKPOINT |
 //! | [`TempSpace`] | scratch space | statements whose rows do not fit in memory |
 //!
-//! An engine may do without the last five; what needs the first four of them is then 0A000, and
+//! An engine may do without the last six; what needs the first five of them is then 0A000, and
 //! without scratch space a statement fails when its memory is used up. A [`Transaction`] is
-//! divided in the same manner: what each of them can do are its supertraits, and the last three,
+//! divided in the same manner: what each of them can do are its supertraits, and the last four,
 //! which some do without, are asked for:
 //!
 //! | interface | what is done |
@@ -53,6 +54,7 @@
 //! | [`AdvisoryLocking`] | advisory locks, until its end |
 //! | [`TxnOutcome`] | its id, and what its commit is noted under |
 //! | [`SnapshotSharing`] | exported snapshots |
+//! | [`Notifying`] | what its commit tells others |
 //!
 //! # Waiting
 //! Every method may wait (for a lock, a lease, a page) and therefore runs inside a coroutine
@@ -79,6 +81,7 @@ mod build;
 mod configuration;
 mod gate;
 mod locking;
+mod notifications;
 mod outcomes;
 mod prepared;
 mod reading;
@@ -103,6 +106,7 @@ pub use configuration::{
 };
 pub use gate::Gate;
 pub use locking::{LockWait, LockedRow, Locking, RowLock, TableLock};
+pub use notifications::{Channel, Heard, Listener, Notification, Notifications, Notifying};
 pub use outcomes::{
     Flight, Outcomes, TxnOutcome, XidKind, XidStatus, FIRST_XID, PLACES_AHEAD_MAX,
     PLACES_BETWEEN_TERMS,
@@ -148,6 +152,8 @@ pub struct Engine {
     pub locks: Option<Arc<dyn LockManager>>,
     /// Knows what became of transactions; none where nothing is kept of them.
     pub outcomes: Option<Arc<dyn Outcomes>>,
+    /// Knows who listens to notifications; none where nobody can.
+    pub notifications: Option<Arc<dyn Notifications>>,
     /// Knows prepared transactions; none where none can be.
     pub prepared: Option<Arc<dyn PreparedTransactions>>,
     /// Does what operators ask for; none where there is no cluster.
@@ -173,6 +179,15 @@ impl Engine {
     pub fn outcomes(&self) -> Result<&dyn Outcomes> {
         let absent = || Error::unsupported("asking for outcomes of transactions here");
         self.outcomes.as_deref().ok_or_else(absent)
+    }
+
+    /// Who knows who listens to notifications.
+    ///
+    /// # Errors
+    /// 0A000 where nobody does.
+    pub fn notifications(&self) -> Result<&dyn Notifications> {
+        let absent = || Error::unsupported("notifications here");
+        self.notifications.as_deref().ok_or_else(absent)
     }
 
     /// Who knows prepared transactions.

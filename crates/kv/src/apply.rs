@@ -33,6 +33,7 @@ use crate::build::Plan;
 use crate::bulk::Announced;
 use crate::group::outcomes;
 use crate::groups::Groups;
+use crate::notifications::{placed, Channels};
 use crate::prepared::Prepared;
 use crate::record::{Body, Change, RowChange};
 use crate::registry::{index_key, Indexes, Registry};
@@ -52,6 +53,8 @@ pub struct Derived {
     groups: bool,
     /// What it does to what is prepared.
     prepared: Vec<RowChange>,
+    /// To whom it tells something.
+    told: Option<Channels>,
     /// Builds that begin.
     begun: Vec<Plan>,
     /// Builds that end …
@@ -268,6 +271,7 @@ fn derive_with(
             _ => {}
         }
     }
+    derived.told = Channels::told_by(changes)?;
     adopt_builds(store, registry, &mut derived)?;
     let is_adopted = |made: &&TreeDescriptor| derived.adopted.contains(&made.id);
     let scope = Scope {
@@ -617,12 +621,21 @@ impl Pieces {
             let prepared = prepared.changed(&derived.prepared)?;
             registry.prepared().note(lsn, prepared);
         }
+        if let Some(channels) = derived.told {
+            registry.listeners().note(lsn, channels);
+        }
         Ok(true)
     }
 
-    /// Trees come before their rows, and those that go are left as they are.
-    fn begin(&self, store: &Store, lsn: Lsn) -> Result<()> {
-        let derived = &self.derived;
+    /// Trees come before their rows, and those that go are left as they are. What the record tells
+    /// others gets its place.
+    fn begin(&mut self, store: &Store, lsn: Lsn) -> Result<()> {
+        let derived = &mut self.derived;
+        if derived.told.is_some() {
+            let rows = derived.changes.iter_mut();
+            rows.filter(|written| written.tree == TreeId::NOTIFICATIONS)
+                .for_each(|written| placed(&mut written.key, lsn));
+        }
         for descriptor in &derived.made {
             let id = descriptor.id;
             match &derived.chunk {

@@ -17,10 +17,10 @@ use std::sync::Arc;
 use base::cluster::Administration;
 use base::engine::{
     Administrator, CatalogChanges, CatalogVersion, ClusterMonitor, ClusterSettings, ClusterStatus,
-    Configuration, Direction, Engine, Flight, Gate, LockInfo, LockManager, MayResolve, Outcomes,
-    PreparedTransaction, PreparedTransactions, RowBatch, SequencePosition, SequenceSpec,
-    SequenceValues, Sequences, SessionLocks, StorageMonitor, StorageStatus, Transaction,
-    Transactions, TreeSize, TxnOptions, XidStatus,
+    Configuration, Direction, Engine, Flight, Gate, Listener, LockInfo, LockManager, MayResolve,
+    Notifications, Outcomes, PreparedTransaction, PreparedTransactions, RowBatch, SequencePosition,
+    SequenceSpec, SequenceValues, Sequences, SessionLocks, StorageMonitor, StorageStatus,
+    Transaction, Transactions, TreeSize, TxnOptions, XidStatus,
 };
 use base::env::{BoxFuture, Env};
 use base::sync::Mutex;
@@ -37,7 +37,9 @@ use crate::group::{
     not_leader, term_is_over, BuildHandle, CommitRequest, Group, Snapshot, STANDBY_NAMES,
     TXN_SEQUENCE,
 };
+use crate::listener::KvListener;
 use crate::locks::{AdvisoryLocks, LockTable, Party, PreparedLocks, TxnLocks};
+use crate::notifications::{Listeners, QUEUE_BYTES_MAX};
 use crate::prepared::unknown;
 use crate::registry::Indexes;
 use crate::serial::Serial;
@@ -149,6 +151,7 @@ impl KvEngine {
             storage: self.clone(),
             locks: Some(self.clone()),
             outcomes: Some(self.clone()),
+            notifications: Some(self.clone()),
             prepared: Some(self.clone()),
             administrator: Some(self.clone()),
             temp: Some(self.group.temp()),
@@ -368,6 +371,19 @@ impl Outcomes for KvEngine {
     }
 }
 
+impl Notifications for KvEngine {
+    fn listener(&self, database: u32) -> Box<dyn Listener> {
+        Box::new(KvListener::new(self.group.clone(), database))
+    }
+
+    fn usage(&self) -> f64 {
+        match self.group.listeners().is_unheard() {
+            true => self.group.notification_bytes() as f64 / QUEUE_BYTES_MAX as f64,
+            false => 0.0,
+        }
+    }
+}
+
 impl PreparedTransactions for KvEngine {
     fn prepared(&self) -> Result<(Vec<PreparedTransaction>, Debt)> {
         let prepared = self.group.prepared();
@@ -516,6 +532,10 @@ impl Leader for Arc<Group> {
 
     fn numbers(&self, sequence: SequenceId, count: u64) -> Result<u64> {
         Ok(Group::take_numbers(self, sequence, count)?.0)
+    }
+
+    fn notifications(&self) -> Result<(&Listeners, u64)> {
+        Ok((self.listeners(), self.notification_bytes()))
     }
 
     fn commit(&self, request: CommitRequest) -> Result<Position> {

@@ -93,6 +93,7 @@ use crate::config::{GroupConfig, Observer, Transport};
 use crate::directory::Directory;
 use crate::frame::Frame;
 use crate::gate::Gate;
+use crate::notifications::Listeners;
 use crate::registry::{Indexes, Registry};
 use crate::serial::Ticket;
 use crate::temp::StatementScratch;
@@ -551,6 +552,17 @@ impl Group {
     pub fn catalog_version(&self) -> CatalogVersion {
         let catalog = self.registry.catalog();
         catalog.version_at(Lsn(self.shared.visible.load(Ordering::SeqCst)))
+    }
+
+    /// Who listens to notifications on this node.
+    pub fn listeners(&self) -> &Listeners {
+        self.registry.listeners()
+    }
+
+    /// Bytes of the notifications that are kept.
+    pub fn notification_bytes(&self) -> u64 {
+        let size = self.store().tree_size(TreeId::NOTIFICATIONS);
+        size.map_or(0, |size| size.bytes)
     }
 
     /// As [`base::engine::Transactions::catalog_changes`].

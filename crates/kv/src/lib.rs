@@ -22,9 +22,11 @@ mod gate_tests;
 pub mod group;
 pub mod groups;
 pub mod history;
+mod listener;
 pub mod locks;
 #[cfg(test)]
 mod model;
+pub mod notifications;
 mod overlay;
 pub mod prepared;
 pub mod record;

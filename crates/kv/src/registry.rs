@@ -26,6 +26,7 @@ use crate::bulk::Announced;
 use crate::catalog::CatalogHistory;
 use crate::followed::Followed;
 use crate::groups::Groups;
+use crate::notifications::Listeners;
 use crate::prepared::Prepared;
 
 /// The secondary indexes of one table, in ascending order of their trees.
@@ -40,6 +41,7 @@ pub struct Registry {
     configurations: Followed<Configuration>,
     groups: Followed<Groups>,
     prepared: Followed<Prepared>,
+    listeners: Listeners,
     /// What large transactions have announced.
     announced: Mutex<BTreeMap<TxnId, Arc<Announced>>>,
 }
@@ -69,6 +71,11 @@ impl Registry {
     /// The transactions that are prepared.
     pub fn prepared(&self) -> &Followed<Prepared> {
         &self.prepared
+    }
+
+    /// Who listens to notifications on this node.
+    pub fn listeners(&self) -> &Listeners {
+        &self.listeners
     }
 
     /// What a large transaction has announced.

@@ -43,6 +43,7 @@ use crate::engine::KvEngine;
 use crate::group::outcomes::AskedXid;
 use crate::group::{BuildHandle, CommitRequest, Group, StandbyView};
 use crate::locks::{LockTable, Party, TxnLocks};
+use crate::notifications::Listeners;
 use crate::registry::Indexes;
 use crate::serial::Serial;
 use crate::txn::{Exports, Leader, Txn};
@@ -256,6 +257,10 @@ impl Leader for Standby {
 
     fn now_micros(&self) -> i64 {
         self.group.wall_micros()
+    }
+
+    fn notifications(&self) -> Result<(&Listeners, u64)> {
+        Err(reads_only("NOTIFY"))
     }
 
     fn commit(&self, _: CommitRequest) -> Result<Position> {

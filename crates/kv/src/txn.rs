@@ -43,6 +43,7 @@
 mod ahead;
 mod build;
 mod exports;
+mod notify;
 mod outcomes;
 mod prepared;
 mod serializable;
@@ -59,9 +60,9 @@ use std::time::Duration;
 use base::coro;
 use base::engine::{
     AdvisoryKey, AdvisoryLocking, AdvisoryMode, Build, Building, Built, Direction, Flight,
-    Inserted, Isolation, LockWait, LockedRow, Locking, Preparation, Reading, RowBatch, RowLock,
-    Savepoint, Savepoints, SnapshotSharing, TableLock, Transaction, TreeDescriptor, TreeKind,
-    TxnOptions, TxnOutcome, ViewId, Writing,
+    Inserted, Isolation, LockWait, LockedRow, Locking, Notifying, Preparation, Reading, RowBatch,
+    RowLock, Savepoint, Savepoints, SnapshotSharing, TableLock, Transaction, TreeDescriptor,
+    TreeKind, TxnOptions, TxnOutcome, ViewId, Writing,
 };
 use base::limits::SCAN_BATCH_ROWS;
 use base::row::Row;
@@ -76,9 +77,11 @@ use crate::build::Plan;
 use crate::group::outcomes::AskedXid;
 use crate::group::{BuildHandle, CommitRequest, Open};
 use crate::locks::{Acquired, PreparedLocks, TxnLocks};
+use crate::notifications::Listeners;
 use crate::registry::Indexes;
 use crate::serial::{Serial, SerialTxn};
 use ahead::Ahead;
+use build::is_switched;
 use exports::Export;
 pub use exports::Exports;
 use views::Views;
@@ -120,6 +123,10 @@ pub trait Leader: 'static {
     /// The first of `count` numbers of a sequence. What they rest on comes before any commit of
     /// who took them.
     fn numbers(&self, sequence: SequenceId, count: u64) -> Result<u64>;
+    /// Who listens to notifications, and how many bytes of them are kept.
+    fn notifications(&self) -> Result<(&Listeners, u64)> {
+        Err(Error::unsupported("notifications here"))
+    }
     /// See [`crate::Group::commit`].
     fn commit(&self, request: CommitRequest) -> Result<Position>;
     /// Where a write set goes of which more than so many bytes are in memory.
@@ -642,6 +649,10 @@ impl<L: Leader> Transaction for Txn<L> {
         Ok(self)
     }
 
+    fn notifying(&mut self) -> Result<&mut dyn Notifying> {
+        Ok(self)
+    }
+
     fn end_reading(&mut self) -> bool {
         let reads_only = self.isolation == Isolation::ReadCommitted
             && self.writes.is_empty()
@@ -981,12 +992,4 @@ impl<L: Leader> SnapshotSharing for Txn<L> {
     fn import_snapshot(&mut self, name: &str) -> Result<Option<Lsn>> {
         self.borrow_snapshot(name)
     }
-}
-
-/// Whether the commit of these writes switches to what was built.
-fn is_switched(writes: &WriteSet, build: &BuildHandle) -> bool {
-    let key = build.plan().id().descriptor_key();
-    // These rows are in memory.
-    let own = writes.newest(TreeId::BUILDS, &key).ok().flatten();
-    own.is_some_and(|own| own.row.is_none())
 }

@@ -20,8 +20,8 @@
 use std::time::Duration;
 
 use super::{
-    AdvisoryLocking, Building, Flight, Locking, Preparation, Reading, Savepoints, SnapshotSharing,
-    TxnOutcome, Views, Writing,
+    AdvisoryLocking, Building, Flight, Locking, Notifying, Preparation, Reading, Savepoints,
+    SnapshotSharing, TxnOutcome, Views, Writing,
 };
 use crate::durability::{Debt, Durability};
 use crate::error::{Error, Result};
@@ -139,6 +139,14 @@ pub trait Transaction: Reading + Locking + Writing + Building + Savepoints + Vie
     /// 0A000 where there are none.
     fn snapshots(&mut self) -> Result<&mut dyn SnapshotSharing> {
         Err(Error::unsupported("exporting snapshots here"))
+    }
+
+    /// What its commit tells others.
+    ///
+    /// # Errors
+    /// 0A000 where nobody can be told anything.
+    fn notifying(&mut self) -> Result<&mut dyn Notifying> {
+        Err(Error::unsupported("notifications here"))
     }
 
     /// Ends a transaction that has written nothing, as [`Transaction::commit`] does, but keeps its

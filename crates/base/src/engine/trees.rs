@@ -35,6 +35,8 @@ impl TreeId {
     pub const PREPARED: TreeId = TreeId(9);
     /// The tree of what prepared transactions have written, kept by the engine.
     pub const PREPARED_CHANGES: TreeId = TreeId(10);
+    /// The tree of notifications, in the order of their commits, kept by the engine.
+    pub const NOTIFICATIONS: TreeId = TreeId(11);
     /// The first id that SQL may give to a tree of its catalog; these need no descriptor.
     pub const FIRST_CATALOG: TreeId = TreeId(16);
     /// The first id of a tree that has a descriptor.

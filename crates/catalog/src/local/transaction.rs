@@ -329,6 +329,10 @@ impl Transaction for LocalTransaction {
         self.inner().snapshots()
     }
 
+    fn notifying(&mut self) -> Result<&mut dyn Notifying> {
+        self.inner().notifying()
+    }
+
     fn end_reading(&mut self) -> bool {
         self.journal.is_empty() && self.inner().end_reading()
     }

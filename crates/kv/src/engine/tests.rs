@@ -1,6 +1,7 @@
 //! Transactions over whole groups, in a small world where nodes crash.
 
 mod builds;
+mod notifications;
 mod outcomes;
 mod prepared;
 

@@ -456,6 +456,7 @@ impl Group {
         self.registry.configurations().cut(to);
         self.registry.groups().cut(to);
         self.registry.prepared().cut(to);
+        self.registry.listeners().cut(to);
         if !is_planted(Bug::TailReleased) {
             self.gate.cut(term, to, true);
             self.observer.cut(term, to);
@@ -500,6 +501,7 @@ impl Group {
         self.registry.groups().begin_anew(position.lsn, groups);
         let prepared = apply::prepared(&store)?;
         self.registry.prepared().begin_anew(position.lsn, prepared);
+        self.registry.listeners().begin_anew(position.lsn);
         self.registry.builds().load(&store)?;
         let timestamp = super::meta::Meta::decode(&store.checkpoint().meta)?.timestamp;
         core.timestamp = core.timestamp.max(timestamp);
@@ -579,6 +581,10 @@ impl Group {
         self.registry.configurations().commit(commit);
         self.registry.groups().commit(commit);
         self.registry.prepared().commit(commit);
+        // Before the gate tells anybody.
+        let decided = commit.min(core.applied.lsn);
+        let listeners = self.registry.listeners();
+        listeners.commit(decided, &mut core.after.released);
         self.take_settings(core);
         self.announce_leadership(core);
         let state = (core.consensus.role(), core.consensus.term());
@@ -603,7 +609,6 @@ impl Group {
             self.shared.uncommitted.fetch_sub(settled, Ordering::SeqCst);
             self.room.notify_all();
         }
-        let decided = commit.min(core.applied.lsn);
         let horizon = self.snapshots.horizon(decided);
         let store = self.store();
         store.set_needed(self.snapshots.below(decided).into_iter(), decided);

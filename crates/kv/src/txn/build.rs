@@ -24,7 +24,9 @@ use base::{KeyRange, Result, TreeId};
 use super::unique::unique_prefix;
 use super::{Leader, Txn, AFTER_ALL};
 use crate::build::{key_of_columns, NewKey, Plan};
+use crate::group::BuildHandle;
 use crate::registry::index_key;
+use crate::write_set::WriteSet;
 
 impl<L: Leader> Txn<L> {
     /// As [`base::engine::Building::build`].
@@ -253,4 +255,12 @@ impl<L: Leader> Txn<L> {
 fn duplicate(tree: TreeId, row: &[u8]) -> Built {
     let row = row.to_vec();
     Built::Duplicate { tree, row }
+}
+
+/// Whether the commit of these writes switches to what was built.
+pub(super) fn is_switched(writes: &WriteSet, build: &BuildHandle) -> bool {
+    let key = build.plan().id().descriptor_key();
+    // These rows are in memory.
+    let own = writes.newest(TreeId::BUILDS, &key).ok().flatten();
+    own.is_some_and(|own| own.row.is_none())
 }

@@ -79,6 +79,7 @@ impl FakeEngine {
             storage: fake,
             locks: None,
             outcomes: None,
+            notifications: None,
             prepared: None,
             administrator: None,
             temp: None,
