@@ -296,7 +296,11 @@ impl Function {
 
     /// Whether it returns rows.
     pub fn is_set_returning(&self) -> bool {
-        matches!(self.body, Body::Set(_) | Body::Records(_))
+        match self.body {
+            Body::Set(_) | Body::Records(_) => true,
+            Body::Session(which) => which.gives_rows(),
+            Body::Native(_) => false,
+        }
     }
 }
 

@@ -39,6 +39,11 @@ pub enum SessionFunction {
 }
 
 impl SessionFunction {
+    /// Whether it gives rows: the elements of an array.
+    pub fn gives_rows(self) -> bool {
+        self == SessionFunction::Own(OwnFunction::ListeningChannels)
+    }
+
     /// Whether PUBLIC may not call it unless a superuser grants that.
     pub fn is_restricted(self) -> bool {
         matches!(
@@ -70,6 +75,10 @@ pub enum OwnFunction {
     TriggerDepth,
     TemporarySchema,
     IsOtherTemporarySchema,
+    Notify,
+    /// The channels that the session listens to, a row each.
+    ListeningChannels,
+    NotificationQueueUsage,
 }
 
 /// What one session does to others (`exec/activity.rs`).

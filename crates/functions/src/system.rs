@@ -73,11 +73,6 @@ fn partition_tree(call: &Call<'_>, args: &[Datum]) -> Result<Rows> {
     Ok(Box::new(rows.into_iter().map(Ok)))
 }
 
-/// `pg_listening_channels`: LISTEN is not there yet.
-pub(crate) fn no_channels(_: &Call<'_>, _: &[Datum]) -> Result<Rows> {
-    Ok(Box::new(std::iter::empty()))
-}
-
 pub(crate) fn type_of(call: &Call<'_>, _: &[Datum]) -> Result<Datum> {
     let kind = call.argument_types.first().copied();
     Ok(Datum::Oid(kind.unwrap_or(TypeId::UNKNOWN).0))

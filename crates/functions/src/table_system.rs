@@ -129,8 +129,9 @@ functions! {
     3021 "has_column_privilege" (TEXT INT2 TEXT) BOOL "s" session Privilege::Column;
     3022 "has_column_privilege" (OID TEXT TEXT) BOOL "s" session Privilege::Column;
     3023 "has_column_privilege" (OID INT2 TEXT) BOOL "s" session Privilege::Column;
-    3035 "pg_listening_channels" () TEXT "s" set system::no_channels;
-    3036 "pg_notify" (TEXT TEXT) VOID "vn" unsupported;
+    3035 "pg_listening_channels" () TEXT "s" session Own::ListeningChannels;
+    3036 "pg_notify" (TEXT TEXT) VOID "vn" session Own::Notify;
+    3296 "pg_notification_queue_usage" () FLOAT8 "v" session Own::NotificationQueueUsage;
     3089 "pg_advisory_xact_lock" (INT8) VOID "v" session Advisory::XactLock;
     3090 "pg_advisory_xact_lock_shared" (INT8) VOID "v" session Advisory::XactLockShared;
     3091 "pg_try_advisory_xact_lock" (INT8) BOOL "v" session Advisory::TryXactLock;

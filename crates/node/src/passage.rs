@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  client ──bytes──► sent, until a note says that it was handled ──► leader
-//!         ◄── whole messages, without notes ◄── cycle by cycle ◄────┘
+//!         ◄── whole messages, and what notes have ◄── cycle by cycle ◄┘
 //! ```
 //! The leader may die, freeze, be cut off or step down; the client's connection is to *this* node
 //! and stays. What is kept of the session is a [`Resume`], and the input that was not answered:
@@ -335,6 +335,8 @@ impl<'a> Passage<'a> {
         if let Some(state) = note.state {
             resume.state = state;
         }
+        resume.heard = note.heard;
+        self.back.extend_from_slice(&note.messages);
     }
 
     /// From the client to the serving node.

@@ -60,7 +60,9 @@ use pg::startup::{CancelKey, StartupParameters};
 
 use crate::stretches::{Resumed, Sampled, Stretches};
 use crate::unproved::Proving;
+use hearing::Hearing;
 
+mod hearing;
 mod startup;
 
 pub(crate) use startup::part;
@@ -318,6 +320,7 @@ struct Driver<S: Sql> {
     statement_timer: Timer,
     idle_timer: Timer,
     end_timer: Timer,
+    hearing: Hearing,
     /// Whether the session has to leave; none once it is known that it has.
     departed: Option<Box<dyn Fn() -> bool>>,
     /// Since when it has to.
@@ -365,6 +368,7 @@ impl<S: Sql> Driver<S> {
             statement_timer: Timer::default(),
             idle_timer: Timer::default(),
             end_timer: Timer::default(),
+            hearing: Hearing::default(),
             departed: None,
             leaves_since: None,
             leave_timer: Timer::default(),
@@ -532,7 +536,7 @@ impl<S: Sql> Driver<S> {
                     }
                 }
             }
-            Work::Idle(_) => self.start_work(),
+            Work::Idle(_) => self.start_work() || self.start_hearing(cx),
             Work::Ended => false,
         }
     }
@@ -805,7 +809,7 @@ impl<S: Sql> Driver<S> {
             }
             return false;
         }
-        let Work::Idle(session) = &self.work else {
+        let Work::Idle(session) = &mut self.work else {
             return false;
         };
         match session.leave() {

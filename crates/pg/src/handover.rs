@@ -15,9 +15,14 @@
 //! | input handled since the link began | varint bytes |
 //! | what the session cannot leave behind | bytes, empty for nothing |
 //! | what the session is | 1 byte: whether it follows; bytes |
+//! | of a session that listens: up to where it has heard | two varints |
+//! | messages for the client | bytes |
+//!
+//! What a session hears while it idles is told by a note of its own. The node with the client passes
+//! on the messages of a note when it has all of it, and so knows exactly what its client has heard.
 
 use base::codec::{put_bytes, put_varint, Reader};
-use base::engine::{Flight, Outcomes};
+use base::engine::{Flight, Heard, Outcomes};
 use base::{Error, ErrorClass, Lsn, Result, SqlState, Xid};
 
 use crate::backend::TransactionStatus;
@@ -35,6 +40,10 @@ pub struct Note {
     pub pinned: String,
     /// What the session is, if that has changed.
     pub state: Option<Vec<u8>>,
+    /// Up to where it has heard notifications, if it listens to any …
+    pub heard: Option<Heard>,
+    /// … and those that it has heard last, as messages for its client.
+    pub messages: Vec<u8>,
 }
 
 impl Note {
@@ -47,6 +56,10 @@ impl Note {
             if let Some(state) = &self.state {
                 put_bytes(out, state);
             }
+            if let Some(heard) = self.heard {
+                heard.encode(out);
+                put_bytes(out, &self.messages);
+            }
         });
     }
 
@@ -56,14 +69,19 @@ impl Note {
     /// XX001 when it is something else.
     pub fn decode(body: &[u8]) -> Result<Note> {
         let mut reader = Reader::new(body);
-        let note = Note {
+        let mut note = Note {
             handled: reader.varint()?,
             pinned: reader.str()?.to_owned(),
             state: match reader.u8()? {
                 0 => None,
                 _ => Some(reader.bytes()?.to_vec()),
             },
+            ..Note::default()
         };
+        if !reader.is_empty() {
+            note.heard = Some(Heard::decode(&mut reader)?);
+            note.messages = reader.bytes()?.to_vec();
+        }
         reader.finish()?;
         Ok(note)
     }
@@ -95,16 +113,25 @@ pub struct Resume {
     pub since: Lsn,
     /// What the session was.
     pub state: Vec<u8>,
+    /// Up to where it has heard notifications, if it listens to any.
+    pub heard: Option<Heard>,
 }
+
+/// In the byte that says what was in flight: the session listens.
+const LISTENS: u8 = 0x80;
 
 impl Resume {
     /// Appends it.
     pub fn encode(&self, out: &mut Vec<u8>) {
         put_varint(out, self.cycles);
         out.push(self.status.code());
-        out.push(self.in_flight as u8);
+        let listens = if self.heard.is_some() { LISTENS } else { 0 };
+        out.push(self.in_flight as u8 | listens);
         put_varint(out, self.since.0);
         put_bytes(out, &self.state);
+        if let Some(heard) = self.heard {
+            heard.encode(out);
+        }
     }
 
     /// Reads what [`Resume::encode`] appended.
@@ -112,16 +139,22 @@ impl Resume {
     /// # Errors
     /// XX001 and 08P01 when it is something else.
     pub fn decode(reader: &mut Reader<'_>) -> Result<Resume> {
+        let (cycles, status) = (reader.varint()?, TransactionStatus::of(reader.u8()?)?);
+        let in_flight = reader.u8()?;
         Ok(Resume {
-            cycles: reader.varint()?,
-            status: TransactionStatus::of(reader.u8()?)?,
-            in_flight: match reader.u8()? {
+            cycles,
+            status,
+            in_flight: match in_flight & !LISTENS {
                 0 => InFlight::Nothing,
                 1 => InFlight::Repeated,
                 _ => InFlight::Lost,
             },
             since: Lsn(reader.varint()?),
             state: reader.bytes()?.to_vec(),
+            heard: match in_flight & LISTENS {
+                0 => None,
+                _ => Some(Heard::decode(reader)?),
+            },
         })
     }
 }
@@ -183,25 +216,35 @@ mod tests {
 
     #[test]
     fn notes_and_sessions_come_back() {
-        for state in [None, Some(b"state".to_vec())] {
+        let heard = Some(Heard {
+            lsn: Lsn(52),
+            number: 3,
+        });
+        for (state, heard) in [(None, heard), (Some(b"state".to_vec()), None)] {
+            let messages = heard.map_or(&b""[..], |_| b"messages").to_vec();
             let note = Note {
                 handled: 7_000,
                 pinned: "held cursors".to_owned(),
                 state,
+                heard,
+                messages,
             };
             let mut out = Vec::new();
             note.encode(&mut out);
             assert_eq!((out[0], Note::decode(&out[5..]).unwrap()), (NOTE, note));
         }
-        let resume = Resume {
-            cycles: 3,
-            status: TransactionStatus::Block,
-            in_flight: InFlight::Lost,
-            since: Lsn(4_711),
-            state: b"state".to_vec(),
-        };
-        let mut out = Vec::new();
-        resume.encode(&mut out);
-        assert_eq!(Resume::decode(&mut Reader::new(&out)).unwrap(), resume);
+        for heard in [None, heard] {
+            let resume = Resume {
+                cycles: 3,
+                status: TransactionStatus::Block,
+                in_flight: InFlight::Lost,
+                since: Lsn(4_711),
+                state: b"state".to_vec(),
+                heard,
+            };
+            let mut out = Vec::new();
+            resume.encode(&mut out);
+            assert_eq!(Resume::decode(&mut Reader::new(&out)).unwrap(), resume);
+        }
     }
 }

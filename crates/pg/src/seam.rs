@@ -2,10 +2,11 @@
 //! that says what rests on what.
 
 use std::rc::Rc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use ::sql::session::{self as sql, Column, Executed, Oid, Param, Sink};
-use base::engine::Flight;
+use base::engine::{Flight, Heard, Notification};
 use base::{Debt, Durability, Error, Result};
 
 /// One client's statements; the methods mean what those of [`sql::Session`] mean.
@@ -102,9 +103,25 @@ pub trait Sql: 'static {
     fn is_pinned(&self) -> Option<&'static str> {
         None
     }
-    fn resume(&mut self, state: &[u8], status: sql::TransactionStatus) -> Result<()> {
-        let _ = (state, status);
+    fn resume(
+        &mut self,
+        state: &[u8],
+        status: sql::TransactionStatus,
+        heard: Option<Heard>,
+    ) -> Result<()> {
+        let _ = (state, status, heard);
         Ok(())
+    }
+    fn heard(&mut self) -> Option<Heard> {
+        None
+    }
+    fn hear(&mut self, bytes_max: usize) -> Result<Vec<Notification>> {
+        let _ = bytes_max;
+        Ok(Vec::new())
+    }
+    fn poll_hearing(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let _ = cx;
+        Poll::Pending
     }
     fn transaction_status(&self) -> sql::TransactionStatus;
     fn owed(&self) -> &[(Debt, Durability)];
@@ -250,8 +267,25 @@ impl Sql for sql::Session {
         self.is_pinned()
     }
 
-    fn resume(&mut self, state: &[u8], status: sql::TransactionStatus) -> Result<()> {
-        self.resume(state, status)
+    fn resume(
+        &mut self,
+        state: &[u8],
+        status: sql::TransactionStatus,
+        heard: Option<Heard>,
+    ) -> Result<()> {
+        self.resume(state, status, heard)
+    }
+
+    fn heard(&mut self) -> Option<Heard> {
+        self.heard()
+    }
+
+    fn hear(&mut self, bytes_max: usize) -> Result<Vec<Notification>> {
+        self.hear(bytes_max)
+    }
+
+    fn poll_hearing(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.poll_hearing(cx)
     }
 
     fn transaction_status(&self) -> sql::TransactionStatus {

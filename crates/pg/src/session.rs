@@ -32,6 +32,7 @@
 //! The function call protocol (0A000), and the `F`, `L` and `R` fields of errors, which name PostgreSQL's source files.
 
 mod extended;
+mod hearing;
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -42,7 +43,7 @@ use ::sql::catalog::shared::Catalogs;
 use ::sql::session::activity::{Activity, Registry};
 use ::sql::session::{secrets, LogLevel};
 use base::coro::{self, Interrupt, Interrupts};
-use base::engine::{Engine, Flight};
+use base::engine::{Engine, Flight, Heard};
 use base::env::{self, Env, Instant};
 use base::error::{Error, ErrorClass, Result, SqlState};
 use base::hash::HashMap;
@@ -62,6 +63,8 @@ use crate::output::Content;
 use crate::replies::{severity_of, Replies};
 use crate::seam::Sql;
 use crate::startup::{CancelKey, StartupParameters};
+
+pub use hearing::hear;
 
 /// Pipelined messages that a session handles before it gives way to others.
 const MESSAGES_PER_YIELD: usize = 64;
@@ -182,6 +185,8 @@ pub struct Session<S: Sql = sql::Session> {
     /// Where a cycle began outside a block, with nothing said that was still to leave: how many
     /// commits there were. None where it can only be answered here.
     repeatable: Option<u64>,
+    /// Up to where whoever has the client was told that it has heard notifications.
+    told_heard: Option<Heard>,
 }
 
 impl<S: Sql> std::fmt::Debug for Session<S> {
@@ -302,7 +307,7 @@ impl Session {
         match &resume {
             Some(resume) => {
                 session.resume(resume).map_err(into_fatal)?;
-                session.note();
+                session.note(Vec::new());
             }
             None => session.greet(key, startup.minor, &startup.unknown_options),
         }
@@ -336,6 +341,7 @@ impl<S: Sql> Session<S> {
             unprepared: None,
             moves: false,
             repeatable: None,
+            told_heard: None,
         }
     }
 
@@ -619,7 +625,11 @@ impl<S: Sql> Session<S> {
         }
         self.cycles += 1;
         self.channel.input.borrow_mut().forget();
-        let note = self.note();
+        let messages = match status {
+            TransactionStatus::Idle => self.hear_at_end(),
+            _ => Vec::new(),
+        };
+        let note = self.note(messages);
         let mut output = self.channel.output.borrow_mut();
         output.end_cycle_with(status, note);
         output.end_message();
@@ -629,10 +639,11 @@ impl<S: Sql> Session<S> {
         }
     }
 
-    /// What whoever has the client is told with the end of the cycle.
-    fn note(&mut self) -> Vec<u8> {
+    /// What whoever has the client is told with the end of the cycle, or while the session idles, and
+    /// what the client is told beside.
+    fn note(&mut self, messages: Vec<u8>) -> Vec<u8> {
         let Some(session) = self.passed_on else {
-            return Vec::new();
+            return messages;
         };
         self.sql.set_flight(Flight {
             session,
@@ -642,7 +653,10 @@ impl<S: Sql> Session<S> {
             handled: self.channel.input.borrow().taken(),
             pinned: self.sql.is_pinned().unwrap_or_default().to_owned(),
             state: self.sql.changes(),
+            heard: self.sql.heard(),
+            messages,
         };
+        self.told_heard = note.heard;
         let mut out = Vec::new();
         note.encode(&mut out);
         out
@@ -652,7 +666,7 @@ impl<S: Sql> Session<S> {
     ///
     /// # Errors
     /// 57P01.
-    pub fn leave(&self) -> Result<Resume> {
+    pub fn leave(&mut self) -> Result<Resume> {
         if let Some(held) = self.sql.is_pinned() {
             return Err(lost_with_leader(held));
         }
@@ -662,6 +676,7 @@ impl<S: Sql> Session<S> {
             in_flight: InFlight::Nothing,
             since: Lsn::ZERO,
             state: self.sql.pack(),
+            heard: self.sql.heard(),
         })
     }
 
@@ -673,7 +688,7 @@ impl<S: Sql> Session<S> {
             TransactionStatus::Block => sql::TransactionStatus::InBlock,
             TransactionStatus::Failed => sql::TransactionStatus::Failed,
         };
-        self.sql.resume(&resume.state, status)
+        self.sql.resume(&resume.state, status, resume.heard)
     }
 
     fn drop_portals(&mut self) {

@@ -675,7 +675,13 @@ impl SetCall<'_> {
             }
             Body::Session(which) => {
                 let value = super::session_functions::call(cx, self.function, which, &args);
-                Ok(Box::new(std::iter::once(value)))
+                match value {
+                    Ok(Datum::Array(array)) if which.gives_rows() => {
+                        let elements = array.elements.clone();
+                        Ok(Box::new(elements.into_iter().map(Ok)))
+                    }
+                    value => Ok(Box::new(std::iter::once(value))),
+                }
             }
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use base::coro;
+use base::engine::Notification;
 use base::env;
 use base::{Error, Result, SqlState};
 
@@ -96,6 +97,19 @@ fn own(cx: &mut Exec<'_>, which: OwnFunction, args: &[Datum]) -> Result<Datum> {
             Ok(Datum::Oid(own.map_or(0, |schema| schema.oid)))
         }
         OwnFunction::IsOtherTemporarySchema => Ok(Datum::Bool(false)),
+        OwnFunction::Notify => notify(cx, args),
+        OwnFunction::ListeningChannels => {
+            let channels = cx.host.shared().notify.channels().iter();
+            let names = channels.map(|channel| Datum::text(&channel.name));
+            Ok(Datum::Array(Arc::new(Array::of(
+                TypeId::TEXT,
+                names.collect(),
+            ))))
+        }
+        OwnFunction::NotificationQueueUsage => {
+            let notifications = cx.host.shared().engine.notifications()?;
+            Ok(Datum::Float8(notifications.usage()))
+        }
     }
 }
 
@@ -110,6 +124,26 @@ fn role_name(cx: &Exec<'_>, role: u32) -> Result<Datum> {
 
 fn port(port: Option<u16>) -> Datum {
     port.map_or(Datum::Null, |port| Datum::Int4(i32::from(port)))
+}
+
+/// `pg_notify`: to it, NULL is an empty text.
+fn notify(cx: &mut Exec<'_>, args: &[Datum]) -> Result<Datum> {
+    let text = |arg: &Datum| match arg {
+        Datum::Null => String::new(),
+        text => text.as_str().to_owned(),
+    };
+    let notification = Notification {
+        channel: text(&args[0]),
+        payload: text(&args[1]),
+        sender: cx.host.shared().start.backend_pid,
+    };
+    let session = cx.host.session();
+    if session.engine.cluster.is_standby() {
+        let message = "cannot execute NOTIFY during recovery";
+        return Err(Error::new(SqlState::READ_ONLY_SQL_TRANSACTION, message));
+    }
+    session.notify.tell(notification)?;
+    Ok(Datum::Void)
 }
 
 /// The schemas of `search_path` that exist; with those searched anyway.

@@ -9,6 +9,7 @@
 
 pub mod activity;
 pub mod constraints;
+pub mod notify;
 pub mod prepared;
 pub mod secrets;
 mod sink;
@@ -32,6 +33,7 @@ use catalog::shared::Catalogs;
 
 use activity::{Activity, Registry, TlsInfo};
 use constraints::{Constraints, Transition};
+use notify::Notify;
 
 pub use prepared::{Named, Prepared};
 pub use sink::KeptRows;
@@ -81,6 +83,8 @@ pub struct Shared {
     pub filling: Option<u32>,
     /// The advisory locks that outlast transactions, once there was one.
     pub advisory: Option<Box<dyn SessionLocks>>,
+    /// What its transaction tells others, and what it listens to.
+    pub notify: Notify,
     /// What commits are noted under, where another node has the client.
     pub flight: Option<Flight>,
     /// The temporary objects of the session, once there was one.
@@ -242,6 +246,8 @@ pub struct Stamp {
     pub statements: u64,
     /// Of the values of sequences.
     pub sequences: u64,
+    /// Of the channels that it listens to.
+    pub channels: u64,
 }
 
 /// Numbers of a counter that are taken and not yet given.
@@ -278,6 +284,7 @@ impl Shared {
             read_only: false,
             filling: None,
             advisory: None,
+            notify: Notify::default(),
             flight: None,
             local: None,
             warnings,

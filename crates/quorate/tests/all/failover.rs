@@ -12,13 +12,13 @@ use crate::kill::program;
 use crate::writers::connect;
 
 /// A cluster of three whose leader can be lost.
-struct Stage {
+pub struct Stage {
     cluster: Cluster,
     _dir: tempfile::TempDir,
 }
 
 impl Stage {
-    fn new() -> Stage {
+    pub fn new() -> Stage {
         let dir = tempfile::tempdir().expect("a directory");
         let cluster = Cluster::start(program(), dir.path(), 3, &[]).expect("a cluster");
         let stage = Stage { cluster, _dir: dir };
@@ -30,23 +30,27 @@ impl Stage {
         stage
     }
 
-    fn leader(&self) -> usize {
+    pub fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    pub fn leader(&self) -> usize {
         self.cluster.leader().expect("a leader")
     }
 
-    fn node(&self, node: usize) -> &Endpoint {
+    pub fn node(&self, node: usize) -> &Endpoint {
         &self.cluster.nodes()[node]
     }
 
-    fn follower(&self) -> usize {
+    pub fn follower(&self) -> usize {
         (self.leader() + 1) % 3
     }
 
-    fn connect(&self, node: usize) -> Client {
+    pub fn connect(&self, node: usize) -> Client {
         connect(self.node(node)).expect("a session")
     }
 
-    fn kill_leader(&self) -> usize {
+    pub fn kill_leader(&self) -> usize {
         let leader = self.leader();
         let status = self.cluster.status().expect("a status");
         signal(status[leader].pid.expect("it runs"), "KILL").expect("it is killed");
@@ -54,7 +58,7 @@ impl Stage {
     }
 
     /// Hands leadership to another node.
-    fn switch_over(&self) {
+    pub fn switch_over(&self) {
         let old = self.leader();
         let mut command = Command::new(program());
         command

@@ -32,6 +32,7 @@ mod losses;
 mod members;
 mod memory;
 mod modules;
+mod notifications;
 mod pasted;
 mod pgbench;
 mod plans;

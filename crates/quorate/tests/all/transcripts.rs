@@ -115,6 +115,8 @@ fn shown((kind, body): &Message) -> String {
             }
             format!("T {}", parts.join(" | "))
         }
+        // Without the sender, who is another one each time.
+        'A' => format!("A {}", body[4..].escape_ascii()),
         _ => format!("{kind} {}", body.escape_ascii()),
     }
 }
@@ -510,6 +512,21 @@ fn scripts() -> Vec<(&'static str, Vec<u8>)> {
             let other = [run("set work_mem = '6MB'"), run("show work_mem")].concat();
             let show = query("show work_mem");
             [failing, sync(), show.clone(), other, sync(), show].concat()
+        }),
+        ("notifications come before a cycle ends", {
+            let run = |text| [parse("", text), bind("", "", &[], false), execute("", 0)].concat();
+            let parts = [
+                query("listen wired; notify wired, 'own'; notify other, 'not heard'; select 1"),
+                run("notify wired, 'of an implicit transaction'"),
+                run("select pg_notify('wired', 'the same')"),
+                sync(),
+                query("begin; notify wired, 'of a block'"),
+                query("select 2"),
+                query("commit"),
+                query("notify wired, 'taken back'; select nosuch"),
+                query("unlisten wired; notify wired, 'not heard'"),
+            ];
+            parts.concat()
         }),
         ("the end", query("drop table wired")),
     ]

@@ -3,7 +3,8 @@
 //! A session lives on the node that leads. When that changes, the node that has the client makes
 //! the session anew on the next leader: role, database and startup settings as when it began, and
 //! then what it has become since, which the serving node has told with each answer
-//! ([`Session::changes`]): settings, prepared statements, the values that sequences gave it.
+//! ([`Session::changes`]): settings, prepared statements, the values that sequences gave it, the
+//! channels that it listens to.
 //!
 //! ```text
 //! old leader   changes() ──► kept by who has the client ──► resume(), on the new leader
@@ -31,8 +32,8 @@
 //! cannot be planned any more, because its tables are gone, is not there afterwards.
 
 use base::codec::{put_bytes, put_signed, put_varint, Reader};
-use base::engine::Flight;
-use base::{Error, ErrorClass, Result};
+use base::engine::{Channel, Flight, Heard};
+use base::{Error, ErrorClass, Lsn, Result};
 
 use super::transaction::{Loss, State};
 use super::{Oid, Session, TransactionStatus};
@@ -40,10 +41,9 @@ use execution::state::{Nowhere, Stamp};
 use syntax::parser::Strings;
 
 /// The version of what [`Session::changes`] gives.
-const FORMAT: u8 = 2;
-/// That of a session with prepared statements whose strings have escapes, which those who know
-/// [`FORMAT`] alone would read as something else.
-const FORMAT_ESCAPES: u8 = 3;
+const FORMAT: u8 = 3;
+/// The one before is read too: it had no channels, and no strings with escapes.
+const FORMAT_BEFORE: u8 = 2;
 
 /// What is said of a prepared statement: SQL's PREPARE made it.
 const FROM_SQL: u8 = 1;
@@ -63,9 +63,7 @@ impl Session {
 
     /// What the session is.
     pub fn pack(&self) -> Vec<u8> {
-        let mut named = self.shared.statements.values();
-        let escaped = named.any(|named| named.strings() == Strings::Escaped);
-        let mut out = vec![if escaped { FORMAT_ESCAPES } else { FORMAT }];
+        let mut out = vec![FORMAT];
         self.shared.settings.pack(&mut out);
         let mut statements: Vec<_> = self.shared.statements.iter().collect();
         statements.sort_unstable_by_key(|(name, _)| *name);
@@ -89,6 +87,10 @@ impl Session {
             put_signed(&mut out, *value);
         }
         put_varint(&mut out, self.shared.last_sequence.map_or(0, u64::from));
+        for channel in self.shared.notify.channels() {
+            put_bytes(&mut out, channel.name.as_bytes());
+            put_varint(&mut out, channel.since.0);
+        }
         out
     }
 
@@ -98,6 +100,7 @@ impl Session {
             settings: shared.settings.generation(),
             statements: shared.statements.version(),
             sequences: shared.sequence_values.version(),
+            channels: shared.notify.version,
         }
     }
 
@@ -121,10 +124,15 @@ impl Session {
     /// # Errors
     /// XX001 when `packed` is nothing that [`Session::changes`] gave; 28000, 22023 and 42501 when the
     /// session may no longer be who it was.
-    pub fn resume(&mut self, packed: &[u8], status: TransactionStatus) -> Result<()> {
+    pub fn resume(
+        &mut self,
+        packed: &[u8],
+        status: TransactionStatus,
+        heard: Option<Heard>,
+    ) -> Result<()> {
         let mut reader = Reader::new(packed);
         let format = reader.u8()?;
-        if format != FORMAT && format != FORMAT_ESCAPES {
+        if format != FORMAT && format != FORMAT_BEFORE {
             return Err(Error::corrupted(format!("a session of format {format}")));
         }
         let configuration = self.shared.engine.settings.configuration();
@@ -146,7 +154,14 @@ impl Session {
         }
         let last: u32 = reader.varint_as()?;
         self.shared.last_sequence = (last != 0).then_some(last);
-        reader.finish()?;
+        let mut channels = Vec::new();
+        while !reader.is_empty() {
+            channels.push(Channel {
+                name: reader.str()?.to_owned(),
+                since: Lsn(reader.varint()?),
+            });
+        }
+        self.resume_listening(channels, heard)?;
         self.told = Some(self.stamp());
         match status {
             TransactionStatus::Idle => {}

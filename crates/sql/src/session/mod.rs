@@ -41,6 +41,7 @@ mod in_use;
 mod lock_names;
 mod logged;
 pub mod login;
+mod notifications;
 mod params;
 mod plan;
 mod plan_cache;

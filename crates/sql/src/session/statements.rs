@@ -285,6 +285,15 @@ statements! {
             if it.portalname.is_empty() { "CLOSE CURSOR ALL" } else { "CLOSE CURSOR" },
             UTILITY.outlasting("CLOSE"), session.close_cursor(&it.portalname);
 
+        // What sessions tell one another.
+        ListenStmt(it) => "LISTEN",
+            UTILITY.refused(Refused::Standby).outlasting("LISTEN"),
+            session.listen(&it.conditionname);
+        UnlistenStmt(it) => "UNLISTEN", UTILITY.outlasting("UNLISTEN"),
+            session.unlisten(&it.conditionname);
+        NotifyStmt(it) => "NOTIFY", UTILITY.refused(Refused::Standby),
+            session.notify(&it.conditionname, &it.payload);
+
         // What runs others, copies, or tends to what is there.
         DoStmt(it) => "DO", UTILITY, session.do_block(text, it, sink, alone);
         CallStmt(it) => "CALL", UTILITY,
@@ -373,9 +382,6 @@ statements! {
         DropOwnedStmt(it) => "DROP OWNED", DEFINITION, session.drop_owned(it, sink);
     }
     unsupported {
-        ListenStmt(_) => "LISTEN", All;
-        NotifyStmt(_) => "NOTIFY", All;
-        UnlistenStmt(_) => "UNLISTEN", All;
         LoadStmt(_) => "LOAD", All;
         ClusterStmt(_) => "CLUSTER", Ddl;
         CreateEventTrigStmt(_) => "CREATE EVENT TRIGGER", Ddl;

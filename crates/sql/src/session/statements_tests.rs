@@ -151,7 +151,7 @@ fn what_is_unsupported_is_refused_by_its_name() {
         ),
         ("security label on table t is 'x'", "SECURITY LABEL"),
         ("create statistics s on a, b from t", "CREATE STATISTICS"),
-        ("listen x", "LISTEN"),
+        ("load 'x'", "LOAD"),
         ("cluster", "CLUSTER"),
     ] {
         let refused = format!("0A000 {name} is not supported");

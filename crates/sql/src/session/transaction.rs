@@ -16,6 +16,7 @@ use catalog::Catalog;
 use execution::settings::planted;
 use execution::settings::FollowerReads;
 use execution::state::constraints::{Constraints, Mark};
+use execution::state::notify::NotifyMark;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -123,6 +124,7 @@ pub(super) struct Named {
     /// How many rows of the catalog were written before.
     pub catalog_writes: usize,
     pub constraints: Mark,
+    pub notify: NotifyMark,
 }
 
 impl Named {
@@ -265,8 +267,10 @@ impl Session {
             return Err(error);
         }
         self.end_cursors();
-        let emptied = match self.before_commit() {
-            Ok(emptied) => emptied,
+        let prepared = self.before_commit();
+        let prepared = prepared.and_then(|emptied| Ok((emptied, self.before_notify()?)));
+        let (emptied, since) = match prepared {
+            Ok(prepared) => prepared,
             Err(error) => {
                 self.roll_back();
                 return Err(error);
@@ -283,6 +287,7 @@ impl Session {
         if !open.wrote && open.txn.end_reading() {
             self.ended = Some(open.txn);
             self.after_commit(emptied);
+            self.after_notify(since, None);
             self.shared.settings.end_transaction();
             return Ok(());
         }
@@ -293,6 +298,7 @@ impl Session {
             sink.committed(&debt);
         }
         self.after_commit(emptied);
+        self.after_notify(since, Some(&debt).filter(|_| open.wrote));
         self.shared.settings.end_transaction();
         Ok(())
     }
@@ -316,7 +322,10 @@ impl Session {
             Ok(debt) => self
                 .owed
                 .add(debt, self.shared.settings.parsed().durability),
-            Err(_) => self.shared.settings.roll_back_to(0),
+            Err(_) => {
+                self.shared.settings.roll_back_to(0);
+                self.shared.notify.forget();
+            }
         }
         logged
     }
@@ -347,6 +356,7 @@ impl Session {
         self.state = State::None;
         self.loss = Loss::None;
         self.end_cursors();
+        self.shared.notify.forget();
         self.shared.settings.roll_back_to(0);
         self.shared.settings.end_transaction();
     }
@@ -420,6 +430,7 @@ impl Session {
             catalog_changed: open.catalog_changed,
             catalog_writes: open.txn.catalog_writes().len(),
             constraints: self.shared.constraints.mark(),
+            notify: self.shared.notify.mark(),
         };
         let bytes = named.bytes();
         open.savepoints.push(named);
@@ -461,6 +472,7 @@ impl Session {
             let (changed, written) = (named.catalog_changed, named.catalog_writes);
             self.shared.settings.roll_back_to(named.settings);
             self.shared.constraints.roll_back_to(&named.constraints);
+            self.shared.notify.roll_back_to(named.notify);
             open.forget_savepoints(place + 1);
             open.take_back_catalog(changed, written);
         }

@@ -76,6 +76,11 @@ impl Session {
             let message = "cannot PREPARE a transaction that has created a cursor WITH HOLD";
             return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
+        if !self.shared.notify.is_unused() {
+            let message =
+                "cannot PREPARE a transaction that has executed LISTEN, UNLISTEN, or NOTIFY";
+            return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+        }
         let (_, most) = self.shared.settings.show("max_prepared_transactions")?;
         let most: usize = most.parse().unwrap_or(0);
         let (there, _) = self.shared.engine.prepared()?.prepared()?;

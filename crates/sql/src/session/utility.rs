@@ -529,6 +529,9 @@ impl Session {
                 settings.set(None, "session_authorization", None, false)?;
                 settings.end_transaction();
                 self.settings_changed();
+                if !self.shared.notify.channels().is_empty() {
+                    self.unlisten("")?;
+                }
                 if let Some(locks) = &mut self.shared.advisory {
                     locks.unlock_all();
                 }

@@ -69,13 +69,8 @@ pub const BY_WAYS: [&str; 9] = [
 ];
 
 /// What Quorate answers 0A000 to: in these ways (none: in all), statements that hold this text.
-pub const UNSUPPORTED: &[(&[Way], &str)] = &[
-    (&[], "create rule"),
-    (&[], "cluster "),
-    (&[], "load "),
-    (&[], "listen "),
-    (&[], "notify "),
-];
+pub const UNSUPPORTED: &[(&[Way], &str)] =
+    &[(&[], "create rule"), (&[], "cluster "), (&[], "load ")];
 
 /// The roles and objects. `connect` goes over to the database of the test.
 pub const SETUP: &str = "

@@ -155,6 +155,7 @@ impl Session {
         let catalog = (open.catalog_changed, open.txn.catalog_writes().len());
         let settings = self.shared.settings.mark();
         let constraints = self.shared.constraints.mark();
+        let notify = self.shared.notify.mark();
         frame.guarded += 1;
         let outcome = self.block_body(block, frame);
         frame.guarded -= 1;
@@ -179,6 +180,7 @@ impl Session {
         let error = self.eval.name_types_in(error);
         self.undo_to(savepoint, settings, catalog);
         self.shared.constraints.roll_back_to(&constraints);
+        self.shared.notify.roll_back_to(notify);
         let (state, message) = block.error_slots;
         let outer = (
             frame.slots[state].value.clone(),
