@@ -7,7 +7,9 @@ use std::process::Command;
 
 use serde::Deserialize;
 
-use crate::host::{create_dir, free_port, output, wait_for, Endpoint, Process, PATIENCE};
+use crate::host::{
+    create_dir, free_port, output, read_file, wait_for, Endpoint, Process, PATIENCE,
+};
 use crate::real::cgroup::MemoryGroup;
 use crate::real::relay::control::Named;
 use crate::real::relay::Relay;
@@ -217,7 +219,7 @@ impl Cluster {
     /// # Errors
     /// The node's file does not say.
     pub fn http_address(&self, node: usize) -> Result<SocketAddr> {
-        let file = std::fs::read_to_string(self.node_dir(node).join("node.json"))?;
+        let file = read_file(&self.node_dir(node).join("node.json"))?;
         let file: serde_json::Value = serde_json::from_str(&file).map_err(Error::other)?;
         let address = file["nodes"][node]["http_address"].as_str();
         address.unwrap_or_default().parse().map_err(Error::other)

@@ -112,7 +112,7 @@ impl Open {
 }
 
 /// What the transaction and its locks note of a savepoint, in bytes, or more.
-const SAVEPOINT_BYTES: usize = 128;
+const SAVEPOINT_BYTES: usize = 160;
 
 /// A savepoint.
 pub(super) struct Named {
@@ -130,8 +130,8 @@ pub(super) struct Named {
 impl Named {
     /// The memory that it takes here and in the transaction, in bytes.
     fn bytes(&self) -> usize {
-        // Of what grows, half may be empty.
-        2 * size_of::<Named>() + self.name.len() + self.constraints.bytes() + SAVEPOINT_BYTES
+        // While a list grows, the old one is there beside one of twice the places.
+        3 * size_of::<Named>() + self.name.len() + self.constraints.bytes() + SAVEPOINT_BYTES
     }
 }
 
