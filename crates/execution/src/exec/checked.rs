@@ -39,8 +39,6 @@ use types::Datum;
 /// Looks are repeated so often while rows with the values come and go.
 const LOOKS_MAX: usize = 100;
 
-/// What an event takes in memory besides its values.
-
 /// The values of a row in an index; none if one of them is NULL, so that no other row equals them.
 fn values_of(table: &Table, index: &Index, row: &[Datum]) -> Result<Option<Key>> {
     let mut columns = index.columns.iter();

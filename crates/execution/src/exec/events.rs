@@ -67,7 +67,7 @@ impl Events {
     }
 
     /// All of them, where there are so many that it is time to look which can be settled.
-    pub(super) fn to_settle(&mut self) -> Option<Events> {
+    pub(super) fn take_if_many(&mut self) -> Option<Events> {
         (self.waiting.len() >= self.settle_at).then(|| std::mem::take(self))
     }
 

@@ -55,7 +55,6 @@ impl<S: Sql> Driver<S> {
             Work::Idle(session) => {
                 let run = coro::run(self.interrupts.clone(), move || pg::session::hear(session));
                 self.work = Work::Running(run);
-                self.is_resumed = false;
             }
             other => self.work = other,
         }

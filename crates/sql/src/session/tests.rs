@@ -618,7 +618,7 @@ fn prepared_statements_move_with_the_strings_that_they_were_read_with() {
         run(&mut old, &set);
         let mut session = connect(&engine, "postgres", "postgres").unwrap();
         session
-            .resume(&old.pack(), TransactionStatus::Idle)
+            .resume(&old.pack(), TransactionStatus::Idle, None)
             .unwrap();
         for (name, value) in [
             ("plain", "a\\tb"),

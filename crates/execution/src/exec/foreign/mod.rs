@@ -333,7 +333,7 @@ fn queue(event: Event, may_wait: bool, cx: &mut Exec<'_>) -> Result<()> {
 /// who refers to it ([`Event::Left`]). The others wait on, since what the statement writes, it sees
 /// at its end only.
 fn settle(cx: &mut Exec<'_>) -> Result<()> {
-    let Some(mut waiting) = cx.events.to_settle() else {
+    let Some(mut waiting) = cx.events.take_if_many() else {
         return Ok(());
     };
     while let Some(event) = waiting.pop() {
