@@ -209,6 +209,25 @@ fn what_goes_to_scratch_space_needs_little_memory() {
 }
 
 #[test]
+fn savepoints_are_refused_when_there_is_no_room() {
+    let node = Node::start();
+    let mut client = node.client();
+    let names: String = (0..5_000).map(|_| "savepoint greedy;").collect();
+    for round in 0..2 {
+        client.batch_execute("begin").expect("a block");
+        let made = (0..200).find_map(|batch| {
+            let outcome = client.batch_execute(&names);
+            state(outcome).map(|state| (batch, state))
+        });
+        let (batches, refusal) = made.expect("a limit");
+        assert_eq!(refusal, "53200", "after {batches} batches in round {round}");
+        assert!(batches > 5, "{batches} in round {round}");
+        client.batch_execute("rollback").expect("room again");
+    }
+    node.check();
+}
+
+#[test]
 fn what_sessions_keep_between_statements_counts_and_is_given_back() {
     let node = Node::start();
     for round in 0..2 {
@@ -223,14 +242,6 @@ fn what_sessions_keep_between_statements_counts_and_is_given_back() {
         assert_eq!(refusal, "53200", "after {count}");
         assert!(count > 500, "{count} in round {round}");
         client.batch_execute("deallocate all").expect("room again");
-        // Savepoints.
-        client.batch_execute("begin").expect("a block");
-        let names: String = (0..5_000).map(|_| "savepoint greedy;").collect();
-        let made = (0..200)
-            .find_map(|batch| state(client.batch_execute(&names)).map(|state| (batch, state)));
-        let (batches, refusal) = made.expect("a limit");
-        assert_eq!(refusal, "53200", "after {batches} times 5,000 savepoints");
-        client.batch_execute("rollback").expect("room again");
         // A long message.
         let text = "x".repeat(60 << 20);
         let refused = client

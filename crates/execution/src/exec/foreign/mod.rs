@@ -3,6 +3,7 @@
 //! Writing a row queues [`Event`]s; they are carried out when the statement is at its end
 //! ([`finish`]), in the order in which they were queued, or at COMMIT where a constraint is
 //! deferred. What an event changes (ON DELETE CASCADE, …) queues further events behind the others.
+//! Where very many wait, references to rows that are there already are looked at before ([`settle`]).
 //!
 //! ```text
 //! insert into c values (1, 7)     Event::Refers: is there a p with key 7?  lock it FOR KEY SHARE
