@@ -31,7 +31,9 @@
 //! Nothing interrupts a coroutine but itself. Whatever can be long says how much it has done
 //! ([`work`]), in bytes, elements, digits or steps, and now and then that gives way to others and
 //! looks for interrupts. What is deeply recursive and long runs on a large stack of its own
-//! ([`on_large_stack`]), where it can give way, unlike on the thread's ([`on_thread_stack`]).
+//! ([`on_large_stack`]), where it can give way, unlike on the thread's ([`on_thread_stack`]). What is
+//! not to be ended half-way counts too ([`work_uninterrupted`]); so does dropping what is large
+//! ([`crate::large`]).
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -290,15 +292,30 @@ pub fn yield_now() -> Result<(), Interrupt> {
 /// As [`wait`], when it gives way: no latch may be held.
 #[inline]
 pub fn work(units: usize) -> Result<(), Interrupt> {
-    let done = WORK.with(|done| {
-        let sum = done.get().saturating_add(units);
-        done.set(sum);
-        sum
-    });
-    match done < WORK_PER_TURN {
+    match count(units) < WORK_PER_TURN {
         true => Ok(()),
         false => end_turn(),
     }
+}
+
+/// As [`work`], of what is not to be ended half-way: giving up, taking back and dropping. Does not
+/// look for interrupts, and gives way only where that can be: not outside a coroutine, under a latch,
+/// or while a panic unwinds.
+#[inline]
+pub fn work_uninterrupted(units: usize) {
+    if count(units) >= WORK_PER_TURN {
+        end_turn_if_possible();
+    }
+}
+
+/// Counts work; what was done in this turn.
+#[inline]
+fn count(units: usize) -> usize {
+    WORK.with(|done| {
+        let sum = done.get().saturating_add(units);
+        done.set(sum);
+        sum
+    })
 }
 
 /// As [`work`], in the midst of code that cannot fail: an interrupt unwinds to [`interruptible`].
@@ -329,6 +346,14 @@ fn end_turn() -> Result<(), Interrupt> {
     match inside() {
         true => yield_now(),
         false => Ok(()),
+    }
+}
+
+#[cold]
+fn end_turn_if_possible() {
+    // How many panics unwind is counted for the thread: others must not run meanwhile.
+    if inside() && latches_held() == 0 && !std::thread::panicking() {
+        wait_uninterrupted(crate::turns::give_way());
     }
 }
 

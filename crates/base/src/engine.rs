@@ -105,7 +105,7 @@ pub use configuration::{
     configuration_key, configuration_row, read_configuration, ClusterSettings, Configuration, Stage,
 };
 pub use gate::Gate;
-pub use locking::{LockWait, LockedRow, Locking, RowLock, TableLock};
+pub use locking::{Announced, LockWait, LockedRow, Locking, RowLock, TableLock, Ticket};
 pub use notifications::{Channel, Heard, Listener, Notification, Notifications, Notifying};
 pub use outcomes::{
     Flight, Outcomes, TxnOutcome, XidKind, XidStatus, FIRST_XID, PLACES_AHEAD_MAX,

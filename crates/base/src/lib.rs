@@ -19,6 +19,7 @@ pub mod fold;
 pub mod hash;
 pub mod ids;
 pub mod key;
+pub mod large;
 pub mod limits;
 pub mod memory;
 pub mod row;

@@ -26,7 +26,7 @@ use base::engine::{
 };
 use base::limits::SCAN_BATCH_ROWS;
 use base::row::{Row, RowBuilder};
-use base::{Error, Key, KeyRange, Lsn, Position, Result, SequenceId, TreeId, TxnId};
+use base::{Error, Key, KeyRange, Lsn, Position, Result, SequenceId, Timestamp, TreeId, TxnId};
 use storage::{Gap, Store};
 
 use crate::build::Plan;
@@ -34,8 +34,9 @@ use crate::bulk::Announced;
 use crate::group::outcomes;
 use crate::groups::Groups;
 use crate::notifications::{placed, Channels};
+use crate::parts::Decisions;
 use crate::prepared::Prepared;
-use crate::record::{Body, Change, RowChange};
+use crate::record::{Body, Change, Record, RowChange};
 use crate::registry::{index_key, Indexes, Registry};
 
 /// What one record changes, ready for the store.
@@ -53,6 +54,8 @@ pub struct Derived {
     groups: bool,
     /// What it does to what is prepared.
     prepared: Vec<RowChange>,
+    /// What it does to decisions on transactions across groups.
+    decisions: Vec<RowChange>,
     /// To whom it tells something.
     told: Option<Channels>,
     /// Builds that begin.
@@ -108,6 +111,23 @@ impl Derived {
         }
     }
 
+    /// The record has this timestamp, which what it prepares proposes.
+    pub fn stamp(&mut self, timestamp: Timestamp) {
+        if self.prepared.is_empty() {
+            return;
+        }
+        for change in &mut self.prepared {
+            if let Change::Insert(row) = &mut change.change {
+                crate::prepared::stamp(row, timestamp);
+            }
+        }
+        let written = self.changes.iter_mut();
+        written
+            .filter(|written| written.tree == TreeId::PREPARED)
+            .filter_map(|written| written.row.as_mut())
+            .for_each(|row| crate::prepared::stamp(row, timestamp));
+    }
+
     /// All keys that change.
     pub fn keys(&self) -> impl Iterator<Item = (TreeId, &[u8])> {
         self.changes.iter().map(Written::place)
@@ -151,11 +171,17 @@ pub(crate) fn made_by(changes: &[RowChange]) -> Result<Vec<TreeDescriptor>> {
         .collect()
 }
 
-/// What the body of a record does to the newest state.
+/// What a record that is in the log does to the newest state.
 ///
 /// # Errors
 /// As [`derive()`].
-pub fn derive_body(store: &Store, registry: &Registry, body: &Body) -> Result<Derived> {
+pub fn derive_record(store: &Store, registry: &Registry, record: &Record) -> Result<Derived> {
+    let mut derived = derive_body(store, registry, &record.body)?;
+    derived.stamp(record.timestamp);
+    Ok(derived)
+}
+
+fn derive_body(store: &Store, registry: &Registry, body: &Body) -> Result<Derived> {
     match body {
         Body::Transaction { changes, .. } => derive(store, registry, changes),
         Body::Chunk { txn, changes } => derive_chunk(store, registry, *txn, changes),
@@ -261,8 +287,10 @@ fn derive_with(
         }
         derived.configuration |= change.tree == TreeId::CONFIGURATION;
         derived.groups |= change.tree == TreeId::GROUPS;
-        if change.tree == TreeId::PREPARED {
-            derived.prepared.push(change.clone());
+        match change.tree {
+            TreeId::PREPARED => derived.prepared.push(change.clone()),
+            TreeId::DECISIONS => derived.decisions.push(change.clone()),
+            _ => {}
         }
         match (change.tree, &change.change) {
             (TreeId::DESCRIPTORS, Change::Delete) => derived.dropped.push(tree_of(&change.key)?),
@@ -616,10 +644,18 @@ impl Pieces {
         if derived.groups {
             registry.groups().note(lsn, groups(store)?);
         }
+        if !derived.decisions.is_empty() {
+            note_resolved(registry, &derived.decisions, lsn)?;
+        }
         if !derived.prepared.is_empty() {
             let prepared = registry.prepared().newest();
-            let prepared = prepared.changed(&derived.prepared)?;
+            let prepared = prepared.changed(&derived.prepared, lsn)?;
             registry.prepared().note(lsn, prepared);
+        }
+        if !derived.decisions.is_empty() {
+            let decisions = registry.decisions().newest();
+            let decisions = decisions.changed(&derived.decisions, lsn)?;
+            registry.decisions().note(lsn, decisions);
         }
         if let Some(channels) = derived.told {
             registry.listeners().note(lsn, channels);
@@ -652,6 +688,19 @@ impl Pieces {
     }
 }
 
+/// Notes the parts that a record has resolved, before they stand no more.
+fn note_resolved(registry: &Registry, changes: &[RowChange], lsn: Lsn) -> Result<()> {
+    let decided = Decisions::default().changed(changes, lsn)?;
+    let prepared = registry.prepared().newest();
+    for (id, kept) in decided.iter() {
+        if let Some(part) = prepared.parts().find(|part| part.id == id) {
+            let resolutions = registry.resolutions();
+            resolutions.note(id, part.lsn, kept.timestamp, lsn);
+        }
+    }
+    Ok(())
+}
+
 /// Builds the registry from the newest state of the store, builds left out.
 pub fn load_registry(store: &Store, registry: &Registry, lsn: Lsn) -> Result<()> {
     let mut descriptors = Vec::new();
@@ -678,11 +727,22 @@ pub fn groups(store: &Store) -> Result<Groups> {
     Ok(groups)
 }
 
-/// What is prepared as of the newest position.
-pub fn prepared(store: &Store) -> Result<Prepared> {
+/// What is prepared as of the newest position, which is `lsn`.
+pub fn prepared(store: &Store, lsn: Lsn) -> Result<Prepared> {
     let mut prepared = Prepared::default();
-    for_each_row(store, TreeId::PREPARED, |key, row| prepared.take(key, row))?;
+    for_each_row(store, TreeId::PREPARED, |key, row| {
+        prepared.take(key, row, lsn)
+    })?;
     Ok(prepared)
+}
+
+/// The decisions that are kept as of the newest position, which is `lsn`.
+pub fn decisions(store: &Store, lsn: Lsn) -> Result<Decisions> {
+    let mut decisions = Decisions::default();
+    for_each_row(store, TreeId::DECISIONS, |key, row| {
+        decisions.take(key, row, lsn)
+    })?;
+    Ok(decisions)
 }
 
 /// The settings of the cluster as they are at the newest position, which is `lsn`.

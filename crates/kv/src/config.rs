@@ -285,6 +285,10 @@ pub trait Transport: Send + Sync {
 pub struct Leads<'a> {
     /// The term.
     pub term: Term,
+    /// Where its first entry stands.
+    pub first: Lsn,
+    /// Up to there the log is known to be committed.
+    pub commit: Lsn,
     /// What is prepared, in the log of this leader: it holds the locks of that.
     pub prepared: &'a Prepared,
 }
@@ -301,6 +305,11 @@ pub trait Observer: Send + Sync {
 
     /// Entries above `to` were taken out of the log by the leader of `term`.
     fn cut(&self, term: Term, to: Lsn);
+
+    /// What the leader of another group says of a transaction across groups. No latch is held.
+    fn told(&self, from: GroupId, message: spanning::Message) {
+        let _ = (from, message);
+    }
 }
 
 /// An observer that does nothing.

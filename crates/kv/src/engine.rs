@@ -12,7 +12,9 @@
 //! # What it leaves out
 //! A debt may name several groups; there is only one yet, and any other is XX000.
 
-use std::sync::Arc;
+mod across;
+
+use std::sync::{Arc, OnceLock, Weak};
 
 use base::cluster::Administration;
 use base::engine::{
@@ -28,14 +30,14 @@ use base::{
     Debt, Durability, Error, GroupDebt, GroupId, KeyRange, Lsn, Position, Result, SequenceId,
     SessionId, Term, Timestamp, TreeId, TxnId, Xid,
 };
-use storage::{Gap, Read, Scanned, Scratch, Store};
+use storage::{AsOf, Gap, Read, Scanned, Scratch, Store};
 
 use crate::build::Plan;
 use crate::config::{GroupConfig, Leads, Observer, Transport};
 use crate::group::outcomes::AskedXid;
 use crate::group::{
-    not_leader, term_is_over, BuildHandle, CommitRequest, Group, Snapshot, STANDBY_NAMES,
-    TXN_SEQUENCE,
+    not_leader, term_is_over, Also, BuildHandle, CommitRequest, Group, Shown, Snapshot,
+    STANDBY_NAMES, TXN_SEQUENCE,
 };
 use crate::listener::KvListener;
 use crate::locks::{AdvisoryLocks, LockTable, Party, PreparedLocks, TxnLocks};
@@ -43,7 +45,10 @@ use crate::notifications::{Listeners, QUEUE_BYTES_MAX};
 use crate::prepared::unknown;
 use crate::registry::Indexes;
 use crate::serial::Serial;
-use crate::txn::{Exports, Leader, Txn, View};
+use crate::txn::{Exports, Leader, Resolution, Txn, View};
+
+use across::Across;
+pub use across::{begin_statement_across, commit_across, Branch, Neighbours};
 
 /// Transaction ids that are taken from the group at a time.
 const TXN_IDS: u64 = 64;
@@ -76,6 +81,7 @@ pub struct KvEngine {
     serial: Arc<Serial>,
     exports: Arc<Exports<GroupView>>,
     prepared: Arc<PreparedLocks>,
+    across: Arc<Across>,
     ids: Mutex<Ids>,
 }
 
@@ -84,6 +90,10 @@ struct Leadership {
     locks: Arc<LockTable>,
     serial: Arc<Serial>,
     prepared: Arc<PreparedLocks>,
+    across: Arc<Across>,
+    group: GroupId,
+    /// Set once it is open.
+    engine: Arc<OnceLock<Weak<KvEngine>>>,
     observer: Arc<dyn Observer>,
 }
 
@@ -91,17 +101,32 @@ impl Observer for Leadership {
     fn leading(&self, leads: Option<Leads<'_>>) -> Result<()> {
         self.serial.clear();
         match leads {
-            Some(Leads { term, prepared }) => {
+            Some(leads) => {
+                let term = leads.term;
                 self.locks.begin_term(term);
-                self.prepared.begin_term(term, &self.locks, prepared)?;
+                self.prepared
+                    .begin_term(term, &self.locks, leads.prepared)?;
+                self.across
+                    .begin_term(self.group, term, leads.first, leads.commit);
+                let engine = self.engine.get().and_then(Weak::upgrade);
+                if let Some(engine) = engine.filter(|engine| engine.has_standing()) {
+                    engine.begin_tending();
+                }
             }
             None => {
                 // In this order: who waits for one of those locks gets 40001, not the lock.
                 self.locks.clear();
                 self.prepared.clear();
+                self.across.end_term();
             }
         }
         self.observer.leading(leads)
+    }
+
+    fn told(&self, from: GroupId, message: spanning::Message) {
+        if let Some(engine) = self.engine.get().and_then(Weak::upgrade) {
+            engine.receive_across(from, message);
+        }
     }
 
     fn cut(&self, term: Term, to: Lsn) {
@@ -123,21 +148,38 @@ impl KvEngine {
         let locks = Arc::new(LockTable::new(env.clone()));
         let serial = Serial::new();
         let prepared = Arc::new(PreparedLocks::default());
+        let across = Arc::new(Across::default());
+        let known: Arc<OnceLock<Weak<KvEngine>>> = Arc::default();
         let leadership = Arc::new(Leadership {
             locks: locks.clone(),
             serial: serial.clone(),
             prepared: prepared.clone(),
+            across: across.clone(),
+            group: config.group,
+            engine: known.clone(),
             observer,
         });
         let group = Group::open(env, config, transport, leadership).await?;
-        Ok(Arc::new(KvEngine {
+        let engine = Arc::new(KvEngine {
             group,
             locks,
             serial,
             exports: Arc::default(),
             prepared,
+            across,
             ids: Mutex::default(),
-        }))
+        });
+        let _ = known.set(Arc::downgrade(&engine));
+        // What stood in the log when it was opened, whoever leads.
+        if engine.has_standing() {
+            engine.begin_tending();
+        }
+        Ok(engine)
+    }
+
+    /// Tells it of the groups that its node has besides.
+    pub fn set_neighbours(&self, neighbours: Weak<dyn Neighbours>) {
+        self.across.set_neighbours(neighbours);
     }
 
     /// The engine of sessions on the leader, all of which is this one.
@@ -197,8 +239,12 @@ impl KvEngine {
     }
 }
 
-impl Transactions for KvEngine {
-    fn begin(&self, options: TxnOptions) -> Result<Box<dyn Transaction>> {
+impl KvEngine {
+    /// As [`Transactions::begin`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn begin_branch(&self, options: TxnOptions) -> Result<Txn<Arc<Group>>> {
         let open = self.group.open_transaction()?;
         let term = self.group.leading().ok_or_else(not_leader)?;
         let id = self.next_id(term)?;
@@ -211,7 +257,13 @@ impl Transactions for KvEngine {
         txn.set_open(open);
         txn.set_exports(self.exports.clone());
         txn.set_prepared(self.prepared.clone());
-        Ok(Box::new(txn))
+        Ok(txn)
+    }
+}
+
+impl Transactions for KvEngine {
+    fn begin(&self, options: TxnOptions) -> Result<Box<dyn Transaction>> {
+        Ok(Box::new(self.begin_branch(options)?))
     }
 
     fn catalog_version(&self) -> CatalogVersion {
@@ -399,7 +451,8 @@ impl PreparedTransactions for KvEngine {
                 newest
             }
         };
-        let all = shown.iter().map(|header| header.prepared.clone());
+        let all = shown.iter().filter(|header| header.part.is_none());
+        let all = all.map(|header| header.prepared.clone());
         Ok((all.collect(), debt))
     }
 
@@ -422,7 +475,11 @@ impl PreparedTransactions for KvEngine {
         let locks = resolving.locks();
         let mut txn = Txn::new(self.group.clone(), id, locks, &self.serial, options);
         txn.set_open(open);
-        let debt = txn.resolve(header, commit, durability)?;
+        let how = match commit {
+            true => Resolution::Committed,
+            false => Resolution::RolledBack,
+        };
+        let debt = txn.resolve(header, how, durability)?;
         resolving.done();
         Ok(debt)
     }
@@ -451,7 +508,31 @@ impl Administrator for KvEngine {
 #[derive(Clone, Debug)]
 pub struct GroupView {
     snapshot: Snapshot,
+    also: Option<Arc<Also>>,
     store: Arc<Store>,
+}
+
+impl GroupView {
+    /// What is shown of a group that this node has led since.
+    fn of(group: &Arc<Group>, (snapshot, also): Shown) -> GroupView {
+        let store = group.store();
+        GroupView {
+            snapshot,
+            also,
+            store,
+        }
+    }
+
+    /// What is seen at this position, or at a newer one.
+    fn as_of(&self, at: Lsn) -> AsOf<'_> {
+        match &self.also {
+            Some(also) if at == self.snapshot.position().lsn => AsOf {
+                lsn: at,
+                also: &also.lsns,
+            },
+            _ => at.into(),
+        }
+    }
 }
 
 impl View for GroupView {
@@ -459,8 +540,17 @@ impl View for GroupView {
         self.snapshot.position()
     }
 
+    fn shows(&self, lsn: Lsn) -> bool {
+        self.as_of(self.position().lsn).shows(lsn)
+    }
+
+    fn newest(&self) -> Lsn {
+        let also = self.also.iter().flat_map(|also| &also.lsns);
+        also.copied().fold(self.position().lsn, Lsn::max)
+    }
+
     fn get(&self, tree: TreeId, key: &[u8], at: Lsn, row: &mut Vec<u8>) -> Result<Read> {
-        self.store.get(tree, key, at, row)
+        self.store.get(tree, key, self.as_of(at), row)
     }
 
     fn gap(&self, tree: TreeId, key: &[u8]) -> Result<Option<Gap>> {
@@ -476,6 +566,7 @@ impl View for GroupView {
         limit: usize,
         batch: &mut RowBatch,
     ) -> Result<Scanned> {
+        let at = self.as_of(at);
         self.store.scan(tree, range, direction, at, limit, batch)
     }
 }
@@ -493,13 +584,24 @@ impl Leader for Arc<Group> {
 
     fn snapshot(&self) -> Result<GroupView> {
         // In this order: while this node leads, its store is not replaced.
+        Ok(GroupView::of(self, self.shown()?))
+    }
+
+    fn snapshot_beside(&self) -> Result<GroupView> {
         let snapshot = Group::snapshot(self)?;
-        let store = self.store();
-        Ok(GroupView { snapshot, store })
+        Ok(GroupView::of(self, (snapshot, None)))
     }
 
     fn refresh(&self, view: &mut GroupView) -> Result<()> {
-        Group::refresh(self, &mut view.snapshot)
+        let term = view.snapshot.term();
+        Group::check_term(self, term)?;
+        let (snapshot, also) = self.shown()?;
+        if snapshot.term() != term {
+            return Err(term_is_over());
+        }
+        view.snapshot = snapshot;
+        view.also = also;
+        Ok(())
     }
 
     fn check_term(&self, term: Term) -> Result<()> {

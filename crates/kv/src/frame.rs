@@ -17,13 +17,14 @@
 //! |---|---|
 //! | format | 1 byte, [`FORMAT`] |
 //! | group | varint |
-//! | kind | 1 byte: 1 consensus, 2 chunk request, 3 chunk, 4 no such checkpoint, 5 built, 6 consensus, unhurried, 7 removed, 8 how far?, 9 so far, 10 sum up a range, 11 its sum, 12 what the sums have shown |
+//! | kind | 1 byte: 1 consensus, 2 chunk request, 3 chunk, 4 no such checkpoint, 5 built, 6 consensus, unhurried, 7 removed, 8 how far?, 9 so far, 10 sum up a range, 11 its sum, 12 what the sums have shown, 13 of a transaction across groups |
 
 use base::codec::{put_bytes, put_signed, put_varint, Reader};
 use base::engine::{Consistency, Inconsistency};
 use base::{Error, GroupId, Key, Lsn, NodeId, Position, Result, Term, Timestamp, TreeId};
 
 use crate::contents::{RangeSum, Sum};
+use crate::parts::codec;
 
 /// The version of this encoding; a frame of another is refused.
 pub const FORMAT: u8 = 5;
@@ -40,6 +41,7 @@ const VISIBLE: u8 = 9;
 const CHECK_RANGE: u8 = 10;
 const RANGE_SUM: u8 = 11;
 const CONSISTENCY: u8 = 12;
+const ACROSS: u8 = 13;
 
 /// One frame.
 #[derive(Clone, Debug, PartialEq)]
@@ -115,6 +117,13 @@ pub enum Frame {
     },
     /// The leader says what comparing the replicas has shown.
     Consistency(Consistency),
+    /// What the leader of another group says of a transaction across groups.
+    Across {
+        /// That group.
+        from: GroupId,
+        /// What it says.
+        message: spanning::Message,
+    },
 }
 
 /// The group that a frame is for.
@@ -313,6 +322,11 @@ impl Frame {
                 out.push(CONSISTENCY);
                 put_consistency(&mut out, told);
             }
+            Frame::Across { from, message } => {
+                out.push(ACROSS);
+                put_varint(&mut out, from.0.into());
+                codec::put_message(&mut out, message);
+            }
         }
         out
     }
@@ -371,6 +385,10 @@ impl Frame {
                 },
             },
             CONSISTENCY => Frame::Consistency(consistency(&mut reader)?),
+            ACROSS => Frame::Across {
+                from: GroupId(reader.varint_as()?),
+                message: codec::message(&mut reader)?,
+            },
             other => return Err(Error::corrupted(format!("a frame of kind {other}"))),
         };
         reader.finish()?;

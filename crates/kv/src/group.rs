@@ -60,6 +60,7 @@ mod sequences;
 mod slow;
 mod snapshots;
 mod standbys;
+mod standing;
 mod starts;
 mod status;
 
@@ -86,6 +87,7 @@ pub use handover::Open;
 pub use replay::{history_of, replay_for_check};
 pub use sequencer::TXN_SEQUENCE;
 pub use standbys::{STANDBY_NAMES, STANDBY_TIMEOUT};
+pub use standing::{shown_in, Also, Shown};
 pub use starts::Unwelcome;
 pub use status::Missing;
 
@@ -139,6 +141,8 @@ pub struct Group {
     lease_changed: Event,
     /// Another leader is known, or none, or this node serves as one or does no longer.
     leadership_changed: Event,
+    /// What is prepared, or decided across groups, is committed further than before.
+    standing_changed: Event,
     /// Uncommitted bytes became fewer.
     room: Event,
     /// The group task has something to do.
@@ -347,6 +351,7 @@ impl Group {
             } => self.take_wanted(from, at, tree, key),
             Frame::RangeSum { at, sum } => self.take_sum(from, at, sum),
             Frame::Consistency(told) => self.take_consistency(from, told),
+            Frame::Across { from, message } => self.observer.told(from, message),
             other => self.receive_checkpoint_frame(from, other),
         }
     }
@@ -460,20 +465,6 @@ impl Group {
             Some(()) if self.leading() == Some(term) => Ok(()),
             _ => Err(not_leader()),
         }
-    }
-
-    /// Moves a snapshot on to what is visible now, as a new statement at READ COMMITTED does.
-    ///
-    /// # Errors
-    /// As [`Group::snapshot`]; [`term_is_over`].
-    pub fn refresh(self: &Arc<Self>, snapshot: &mut Snapshot) -> Result<()> {
-        self.check_term(snapshot.term())?;
-        let newer = self.snapshot()?;
-        if newer.term() != snapshot.term() {
-            return Err(term_is_over());
-        }
-        *snapshot = newer;
-        Ok(())
     }
 
     /// Fails unless this node has led in `term` all the time until now. What was read from the
@@ -592,6 +583,7 @@ impl Group {
             groups,
             &self.lease_changed,
             &self.leadership_changed,
+            &self.standing_changed,
             &self.room,
             &self.work,
             &self.log_work,
@@ -613,6 +605,23 @@ impl Group {
         self.shared.alone.load(Ordering::Relaxed)
     }
 
+    /// What is prepared, or decided across groups, is committed further than before; or whoever waits
+    /// for that has something else to do.
+    pub(crate) fn standing_changed(&self) -> &Event {
+        &self.standing_changed
+    }
+
+    /// Hands a frame to the group's replica on another node.
+    pub(crate) fn send(&self, to: NodeId, frame: &Frame) {
+        self.transport.send(to, frame.encode(self.config.group));
+        self.transport.flush();
+    }
+
+    /// Its node.
+    pub(crate) fn env(&self) -> &Arc<dyn Env> {
+        &self.env
+    }
+
     /// Wakes the group task, unless it is awake already.
     fn wake(&self) {
         if !self.shared.woken.swap(true, Ordering::SeqCst) {
@@ -622,7 +631,7 @@ impl Group {
 }
 
 /// The future's result, unless it takes longer than `patience`.
-async fn within<T>(
+pub(crate) async fn within<T>(
     env: &dyn Env,
     patience: Duration,
     future: impl std::future::Future<Output = T>,

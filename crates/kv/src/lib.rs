@@ -28,6 +28,7 @@ pub mod locks;
 mod model;
 pub mod notifications;
 mod overlay;
+pub mod parts;
 pub mod prepared;
 pub mod record;
 pub mod registry;

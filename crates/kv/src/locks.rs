@@ -28,7 +28,7 @@
 //! - No two owners hold one lock in conflicting modes.
 //! - A request overtakes nobody it conflicts with, except that a holder's upgrade goes first, and
 //!   where a circle is opened.
-//! - Latches are taken in the order: shards by number, then `waits`. No latch is held while an
+//! - Latches are taken in the order: shards by number, then `waits` or what is announced. No latch is held while an
 //!   event is notified.
 //! - Locks belong to one term. [`LockTable::clear`] ends it: all locks are gone, waiters get
 //!   40001, and so does every later request of a transaction that locked or read under that term.
@@ -36,6 +36,10 @@
 //! # Many locks
 //! More than [`ROW_LOCKS_MAX`] row locks of one transaction become locks of ranges ([`ranges`]). What
 //! locks of all kinds take of the node's memory, their session takes of its budget ([`lock_bytes`]).
+//!
+//! # What is not to be seen yet
+//! Entries of exclusion constraints are announced by locks that are kept in their order as well
+//! ([`announced`]).
 //!
 //! # Messages
 //! The table knows no names, only trees. Where PostgreSQL names a relation, the messages of 55P03
@@ -54,6 +58,7 @@
 //! PostgreSQL, `src/backend/storage/lmgr/README`, "Miscellaneous Notes" and "Deadlock
 //! Detection").
 
+mod announced;
 mod deadlock;
 mod modes;
 mod moves;
@@ -77,17 +82,18 @@ use base::coro::{self, Interrupt};
 use base::engine::{AdvisoryKey, AdvisoryMode, LockInfo, LockTarget, LockWait, RowLock, TableLock};
 use base::env::{self, Env};
 use base::hash::HashMap;
-use base::limits::ROWS_PER_YIELD;
 use base::memory::Reservation;
 use base::sync::{Mutex, MutexGuard};
 use base::{Error, ErrorClass, Key, Lsn, Result, SessionId, SqlState, Term, TreeId};
 
+use announced::{is_announced, Announcements};
 use deadlock::Step;
 use modes::{Mode, Modes};
 use owner::Owner;
 use queue::{Answer, Lock, Outcome, Ticket};
 use ranges::RowCounts;
 
+pub use announced::ANNOUNCED_MAX;
 pub use owner::Party;
 pub use prepared::{PreparedLocks, Resolving};
 pub use ranges::ROW_LOCKS_MAX;
@@ -108,8 +114,11 @@ const _: () = assert!(
 );
 
 /// A lock's name: the tree, big-endian, then nothing for the tree itself, 1 and a key, 2 and an
-/// advisory lock (whose tree is none), or 3 and the number of a range.
+/// advisory lock (whose tree is none), 3 and the number of a range, or 4 and what is announced.
 type Name = Arc<[u8]>;
+
+/// What giving up a lock counts for, in the units of [`coro::work`].
+const GIVE_UP_WORK: usize = 512;
 
 /// What the memory of locks is called in an error.
 const LOCKS: &str = "The lock table";
@@ -119,7 +128,11 @@ const LOCKS: &str = "The lock table";
 fn lock_bytes(name: &[u8]) -> usize {
     let entry = size_of::<Name>() + size_of::<Lock>();
     let counts = 2 * size_of::<usize>();
-    name.len() + counts + entry * 4 / 3 + size_of::<Held>()
+    let number = match is_announced(name) {
+        true => size_of::<(Name, u64)>() * 4 / 3,
+        false => 0,
+    };
+    name.len() + counts + entry * 4 / 3 + size_of::<Held>() + number
 }
 
 const TREE_BYTES: usize = 8;
@@ -196,10 +209,10 @@ struct Shard {
 }
 
 impl Shard {
-    fn forget_if_free(&mut self, name: &[u8], rows: &RowCounts) {
+    fn forget_if_free(&mut self, name: &[u8], table: &LockTable) {
         if self.locks.get(name).is_some_and(Lock::is_free) {
             self.locks.remove(name);
-            rows.removed(name);
+            table.removed(name);
             // What a transaction with very many locks has taken is given back after it.
             if self.locks.is_empty() && self.locks.capacity() > SHARD_LOCKS_KEPT {
                 self.locks.shrink_to(SHARD_LOCKS_KEPT);
@@ -218,6 +231,7 @@ pub struct LockTable {
     ranges: ranges::Ranges,
     moves: moves::Moves,
     rows: RowCounts,
+    announced: Announcements,
 }
 
 impl LockTable {
@@ -230,6 +244,7 @@ impl LockTable {
             ranges: Default::default(),
             moves: Default::default(),
             rows: RowCounts::default(),
+            announced: Announcements::default(),
         }
     }
 
@@ -253,11 +268,17 @@ impl LockTable {
                 lock.lose(&mut told);
             }
             for (name, _) in shard.locks.drain() {
-                self.rows.removed(&name);
+                self.removed(&name);
             }
             drop(shard);
             notify(told);
         }
+    }
+
+    /// The lock of this name is no more.
+    fn removed(&self, name: &[u8]) {
+        self.rows.removed(name);
+        self.announced.removed(name);
     }
 
     /// The term whose locks these are.
@@ -293,7 +314,7 @@ impl LockTable {
         let mut shard = self.shard(name);
         if let Some(lock) = shard.locks.get_mut(name) {
             change(lock, &mut served);
-            shard.forget_if_free(name, &self.rows);
+            shard.forget_if_free(name, self);
         }
         drop(shard);
         notify(served);
@@ -437,7 +458,7 @@ impl LockTable {
         let shard = &mut shards[self.shard_of(name)];
         let lock = shard.locks.get_mut(name).expect("it is waited for");
         lock.withdraw(owner, before, &mut served);
-        shard.forget_if_free(name, &self.rows);
+        shard.forget_if_free(name, self);
         drop(shards);
         notify(served);
         Err(deadlock_detected(&circle))
@@ -562,6 +583,8 @@ pub struct TxnLocks {
     coarsen_at: usize,
     /// Some of it became ranges.
     has_ranges: bool,
+    /// How many of it are announcements, or were waited for.
+    announced: usize,
     /// The modes held of trees, so that the statements of a transaction need not ask again.
     trees: Vec<(TreeId, Modes)>,
     name: Vec<u8>,
@@ -582,6 +605,7 @@ impl TxnLocks {
             granted: 0,
             coarsen_at: ROW_LOCKS_MAX,
             has_ranges: false,
+            announced: 0,
             trees: Vec::new(),
             name: Vec::new(),
             kept: None,
@@ -674,7 +698,8 @@ impl TxnLocks {
         self.granted
     }
 
-    /// Gives up what was granted since the mark, newest first.
+    /// Gives up what was granted since the mark, newest first; where that is much, others of this
+    /// thread have their turns in between.
     pub fn rollback_to(&mut self, mark: usize) {
         if mark < self.granted {
             // Which trees are affected is not worth finding out: they are asked for again.
@@ -683,6 +708,8 @@ impl TxnLocks {
         self.granted = mark.min(self.granted);
         while self.held.last().is_some_and(|held| held.number >= mark) {
             self.give_up_last();
+            // What is committed, or rolled back half, is not to be cancelled.
+            coro::work_uninterrupted(GIVE_UP_WORK);
         }
     }
 
@@ -694,6 +721,7 @@ impl TxnLocks {
         if ranges::is_range(&name) {
             self.table.forget_range(&name);
         }
+        self.announced -= usize::from(is_announced(&name));
         let owner = self.owner;
         self.table
             .change(&name, |lock, served| lock.give_up(owner, before, served));
@@ -702,22 +730,11 @@ impl TxnLocks {
         }
     }
 
-    /// Gives up everything.
+    /// Gives up everything, as [`TxnLocks::rollback_to`] does.
     pub fn release_all(&mut self) {
         self.rollback_to(0);
         self.coarsen_at = ROW_LOCKS_MAX;
         self.has_ranges = false;
-    }
-
-    /// Gives up everything, the newest locks first; where there are many, others of this thread have
-    /// their turns in between.
-    pub fn release_in_turns(&mut self) {
-        while self.held.len() > ROWS_PER_YIELD && coro::inside() {
-            (0..ROWS_PER_YIELD).for_each(|_| self.give_up_last());
-            // What is committed is not to be cancelled.
-            coro::wait_uninterrupted(base::turns::give_way());
-        }
-        self.release_all();
     }
 
     /// Notes what was granted, whose memory was taken.
@@ -759,6 +776,7 @@ impl TxnLocks {
         let table = &self.table;
         match table.acquire(self.owner, &mut self.term, ask, self.timeout)? {
             Taken::Granted(name, before) => {
+                self.note_announced(&name, mode);
                 self.note(name, before);
                 Ok(Acquired::Granted)
             }

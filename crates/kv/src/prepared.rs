@@ -12,8 +12,11 @@
 //!
 //! | tree | key | row |
 //! |---|---|---|
-//! | `PREPARED` | name | [`Header`] |
+//! | `PREPARED` | name | [`Header`]; in a second column its [`Part`], if it has one |
 //! | `PREPARED_CHANGES` | name, a zero byte, number of the part, 4 bytes, big-endian | changes, as a chunk of them is logged ([`crate::record`]) |
+//!
+//! What a transaction across groups has written in one of them is prepared in the same manner, under a
+//! name that no client can say, and resolved by the leaders of those groups ([`crate::parts`]).
 //!
 //! # Invariants
 //! - Who leads holds the locks of everything that is prepared in its log, from before it serves
@@ -31,8 +34,9 @@ use std::sync::Arc;
 use base::codec::{put_bytes, put_signed, put_varint, Reader};
 use base::engine::{Preparation, PreparedTransaction};
 use base::row::{Row, RowBuilder};
-use base::{Error, Key, Result, SqlState, Timestamp, TreeId, TxnId, Xid};
+use base::{Error, Key, Lsn, Result, SqlState, Timestamp, TreeId, TxnId, Xid};
 
+use crate::parts::Part;
 use crate::record::{self, Body, Change, Record, RowChange};
 
 /// Bytes of changes of one prepared transaction: its record must fit a message.
@@ -54,6 +58,8 @@ pub struct Header {
     pub locks: Vec<u8>,
     /// Rows that it has taken to other trees.
     pub moved: Vec<(TreeId, Key)>,
+    /// What makes it a part of a transaction across groups.
+    pub part: Option<Part>,
 }
 
 impl Header {
@@ -77,14 +83,20 @@ impl Header {
             put_varint(&mut out, tree.0);
             put_bytes(&mut out, key);
         }
-        RowBuilder::new(1).value(&out).finish()
+        match &self.part {
+            None => RowBuilder::new(1).value(&out).finish(),
+            Some(part) => {
+                let part = part.to_column();
+                RowBuilder::new(2).value(&out).value(&part).finish()
+            }
+        }
     }
 
-    /// Reads a row of [`TreeId::PREPARED`].
+    /// Reads a row of [`TreeId::PREPARED`], which was there at `lsn`.
     ///
     /// # Errors
     /// XX001 when it is something else.
-    pub fn from_row(key: &[u8], row: &[u8]) -> Result<Header> {
+    pub fn from_row(key: &[u8], row: &[u8], lsn: Lsn) -> Result<Header> {
         let damaged = |_| Error::corrupted("the name of a prepared transaction is no text");
         let name = String::from_utf8(key.to_vec()).map_err(damaged)?;
         let row = Row::parse(row)?;
@@ -103,6 +115,7 @@ impl Header {
         while !reader.is_empty() {
             moved.push((TreeId(reader.varint()?), reader.bytes()?.to_vec()));
         }
+        let part = row.column(1).map(|column| Part::from_column(column, lsn));
         Ok(Header {
             prepared: PreparedTransaction {
                 preparation,
@@ -113,12 +126,21 @@ impl Header {
             parts,
             locks,
             moved,
+            part: part.transpose()?,
         })
     }
 
     /// The key of a part of its changes in [`TreeId::PREPARED_CHANGES`].
     pub fn part_key(&self, part: u32) -> Key {
         part_key(&self.prepared.preparation.name, part)
+    }
+}
+
+/// Puts the timestamp of its record into a row of [`TreeId::PREPARED`], if that is of a part.
+pub fn stamp(row: &mut [u8], timestamp: Timestamp) {
+    let is_part = Row::parse(row).is_ok_and(|row| row.column(1).is_some());
+    if let (true, Some(last)) = (is_part, row.last_chunk_mut()) {
+        *last = timestamp.0.to_be_bytes();
     }
 }
 
@@ -198,26 +220,31 @@ impl Prepared {
         self.iter().any(|header| header.prepared.xid == xid)
     }
 
-    /// Takes a row of [`TreeId::PREPARED`].
+    /// Takes a row of [`TreeId::PREPARED`], which was there at `lsn`.
     ///
     /// # Errors
     /// XX001 when it is something else.
-    pub fn take(&mut self, key: &[u8], row: &[u8]) -> Result<()> {
-        let header = Header::from_row(key, row)?;
+    pub fn take(&mut self, key: &[u8], row: &[u8], lsn: Lsn) -> Result<()> {
+        let header = Header::from_row(key, row, lsn)?;
         let name = header.prepared.preparation.name.clone();
         self.0.insert(name, Arc::new(header));
         Ok(())
     }
 
-    /// As these, with what a record changes.
+    /// The parts of transactions across groups.
+    pub fn parts(&self) -> impl Iterator<Item = &Part> {
+        self.iter().filter_map(|header| header.part.as_ref())
+    }
+
+    /// As these, with what the record at `lsn` changes.
     ///
     /// # Errors
     /// XX001 when it changes what never changes.
-    pub fn changed(&self, changes: &[RowChange]) -> Result<Prepared> {
+    pub fn changed(&self, changes: &[RowChange], lsn: Lsn) -> Result<Prepared> {
         let mut changed = self.clone();
         for change in changes {
             match &change.change {
-                Change::Insert(row) => changed.take(&change.key, row)?,
+                Change::Insert(row) => changed.take(&change.key, row, lsn)?,
                 Change::Delete => {
                     let name = std::str::from_utf8(&change.key);
                     name.ok().and_then(|name| changed.0.remove(name));
@@ -239,6 +266,9 @@ pub fn unknown(name: &str) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use base::{GroupId, Term};
+    use spanning::{Participant, SpanningId};
+
     use super::*;
 
     fn header() -> Header {
@@ -256,6 +286,7 @@ mod tests {
             parts: 2,
             locks: b"locks".to_vec(),
             moved: vec![(TreeId(20_000), b"k".to_vec())],
+            part: None,
         }
     }
 
@@ -263,22 +294,56 @@ mod tests {
     fn headers_come_back() {
         let header = header();
         let row = header.to_row();
-        assert_eq!(Header::from_row(&header.key(), &row).unwrap(), header);
-        assert!(Header::from_row(&header.key(), &row[..row.len() - 1]).is_err());
+        let read = |row: &[u8]| Header::from_row(&header.key(), row, Lsn(40));
+        assert_eq!(read(&row).unwrap(), header);
+        assert!(read(&row[..row.len() - 1]).is_err());
         let insert = RowChange {
             tree: TreeId::PREPARED,
             key: header.key(),
             change: Change::Insert(row),
         };
         let there = Prepared::default()
-            .changed(std::slice::from_ref(&insert))
+            .changed(std::slice::from_ref(&insert), Lsn(40))
             .unwrap();
         assert!(there.has(Xid(700)) && there.get("order 7").is_some());
         let delete = RowChange {
             change: Change::Delete,
             ..insert
         };
-        assert_eq!(there.changed(&[delete]).unwrap(), Prepared::default());
+        assert_eq!(
+            there.changed(&[delete], Lsn(41)).unwrap(),
+            Prepared::default()
+        );
+    }
+
+    #[test]
+    fn a_part_gets_the_timestamp_of_its_record() {
+        let group = GroupId(2);
+        let mut header = Header {
+            part: Some(Part {
+                id: SpanningId {
+                    group,
+                    term: Term(4),
+                    number: 9,
+                },
+                participants: vec![Participant {
+                    group,
+                    term: Term(4),
+                }],
+                proposed: Timestamp(0),
+                lsn: Lsn(40),
+            }),
+            ..header()
+        };
+        let mut row = header.to_row();
+        stamp(&mut row, Timestamp(-7));
+        let part = header.part.as_mut().unwrap();
+        part.proposed = Timestamp(-7);
+        let read = Header::from_row(&header.key(), &row, Lsn(40)).unwrap();
+        assert_eq!(read, header);
+        let mut local = self::header().to_row();
+        stamp(&mut local, Timestamp(-7));
+        assert_eq!(local, self::header().to_row());
     }
 
     #[test]

@@ -27,6 +27,7 @@ use crate::catalog::CatalogHistory;
 use crate::followed::Followed;
 use crate::groups::Groups;
 use crate::notifications::Listeners;
+use crate::parts::{Decisions, Resolutions};
 use crate::prepared::Prepared;
 
 /// The secondary indexes of one table, in ascending order of their trees.
@@ -41,6 +42,8 @@ pub struct Registry {
     configurations: Followed<Configuration>,
     groups: Followed<Groups>,
     prepared: Followed<Prepared>,
+    decisions: Followed<Decisions>,
+    resolutions: Resolutions,
     listeners: Listeners,
     /// What large transactions have announced.
     announced: Mutex<BTreeMap<TxnId, Arc<Announced>>>,
@@ -71,6 +74,16 @@ impl Registry {
     /// The transactions that are prepared.
     pub fn prepared(&self) -> &Followed<Prepared> {
         &self.prepared
+    }
+
+    /// The commits across groups that another group may still ask about.
+    pub fn decisions(&self) -> &Followed<Decisions> {
+        &self.decisions
+    }
+
+    /// The parts of transactions across groups that were committed last.
+    pub fn resolutions(&self) -> &Resolutions {
+        &self.resolutions
     }
 
     /// Who listens to notifications on this node.

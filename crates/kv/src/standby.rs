@@ -25,11 +25,11 @@ use std::time::Duration;
 
 use base::cluster::Administration;
 use base::engine::{
-    Administrator, AdvisoryLocking, Build, Building, Built, CatalogChanges, CatalogVersion,
-    ClusterMonitor, ClusterStatus, Direction, Engine, Gate, Inserted, Isolation, LockInfo,
-    LockManager, LockWait, LockedRow, Locking, Reading, RowBatch, RowLock, Savepoint, Savepoints,
-    SessionLocks, SnapshotSharing, TableLock, Transaction, Transactions, TxnOptions, TxnOutcome,
-    ViewId, Views, Writing,
+    Administrator, AdvisoryLocking, Announced, Build, Building, Built, CatalogChanges,
+    CatalogVersion, ClusterMonitor, ClusterStatus, Direction, Engine, Gate, Inserted, Isolation,
+    LockInfo, LockManager, LockWait, LockedRow, Locking, Reading, RowBatch, RowLock, Savepoint,
+    Savepoints, SessionLocks, SnapshotSharing, TableLock, Ticket, Transaction, Transactions,
+    TxnOptions, TxnOutcome, ViewId, Views, Writing,
 };
 use base::env::{BoxFuture, Env};
 use base::{
@@ -349,15 +349,15 @@ impl Reading for StandbyTxn {
         self.inner.scan(tree, range, direction, limit, batch)
     }
 
-    fn scan_newest(
+    fn scan_newest_in(
         &mut self,
         tree: TreeId,
         range: &KeyRange,
+        direction: Direction,
         limit: usize,
         batch: &mut RowBatch,
     ) -> Result<Option<KeyRange>> {
-        self.inner
-            .scan(tree, range, Direction::Forward, limit, batch)
+        self.inner.scan(tree, range, direction, limit, batch)
     }
 }
 
@@ -379,6 +379,24 @@ impl Locking for StandbyTxn {
     fn lock_key(&mut self, _: TreeId, _: &[u8], _: RowLock, _: LockWait) -> Result<bool> {
         Err(reads_only("INSERT"))
     }
+
+    fn wait_for_key(&mut self, _: TreeId, _: &[u8], _: RowLock) -> Result<()> {
+        Err(reads_only("INSERT"))
+    }
+
+    fn announce(&mut self, _: TreeId, _: &[u8], _: &[u8]) -> Result<Ticket> {
+        Err(reads_only("INSERT"))
+    }
+
+    fn announced(&mut self, _: TreeId, _: &[u8], _: Ticket) -> Result<Vec<Announced>> {
+        Err(reads_only("INSERT"))
+    }
+
+    fn wait_for_announced(&mut self, _: &Announced) -> Result<()> {
+        Err(reads_only("INSERT"))
+    }
+
+    fn withdraw(&mut self, _: Ticket) {}
 
     fn lock_table(&mut self, _: TreeId, mode: TableLock, _: LockWait) -> Result<bool> {
         if mode > TableLock::RowExclusive {

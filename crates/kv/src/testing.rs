@@ -104,7 +104,7 @@ pub struct World {
     tasks: BTreeMap<TaskId, (Arc<Life>, LocalBoxFuture<'static, ()>)>,
     hosts: BTreeMap<NodeId, Arc<Host>>,
     disks: BTreeMap<NodeId, Arc<MemoryDisk>>,
-    groups: BTreeMap<NodeId, Arc<Group>>,
+    groups: BTreeMap<NodeId, Vec<Arc<Group>>>,
     /// Lines for the operator are printed.
     pub verbose: bool,
 }
@@ -186,9 +186,9 @@ impl World {
         content.current[offset] ^= 0xff;
     }
 
-    /// From now on, frames for `node` go to this group.
+    /// From now on, frames for `node` go to this group too.
     pub fn attach(&mut self, node: NodeId, group: Arc<Group>) {
-        self.groups.insert(node, group);
+        self.groups.entry(node).or_default().push(group);
     }
 
     /// Loses a host's memory and what its disk had not synced.
@@ -382,7 +382,7 @@ impl World {
         }
         let down = state.cut.contains(&(from, to));
         drop(state);
-        if let Some(group) = self.groups.get(&to).filter(|_| !down) {
+        for group in self.groups.get(&to).filter(|_| !down).into_iter().flatten() {
             group.receive(from, &frame);
         }
     }

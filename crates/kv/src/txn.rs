@@ -43,10 +43,12 @@
 mod ahead;
 mod build;
 mod exports;
+mod locking;
 mod notify;
 mod outcomes;
 mod prepared;
 mod serializable;
+mod shown;
 mod unique;
 mod views;
 
@@ -55,15 +57,15 @@ mod tests;
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::Duration;
 
 use base::coro;
 use base::engine::{
     AdvisoryKey, AdvisoryLocking, AdvisoryMode, Build, Building, Built, Direction, Flight,
-    Inserted, Isolation, LockWait, LockedRow, Locking, Notifying, Preparation, Reading, RowBatch,
-    RowLock, Savepoint, Savepoints, SnapshotSharing, TableLock, Transaction, TreeDescriptor,
-    TreeKind, TxnOptions, TxnOutcome, ViewId, Writing,
+    Inserted, Isolation, LockWait, LockedRow, Notifying, Preparation, Reading, RowBatch, RowLock,
+    Savepoint, Savepoints, SnapshotSharing, Transaction, TreeDescriptor, TreeKind, TxnOptions,
+    TxnOutcome, ViewId, Writing,
 };
+use base::large::Large;
 use base::limits::SCAN_BATCH_ROWS;
 use base::row::Row;
 use base::{
@@ -84,6 +86,7 @@ use ahead::Ahead;
 use build::is_switched;
 use exports::Export;
 pub use exports::Exports;
+pub use prepared::Resolution;
 use views::Views;
 
 use crate::write_set::{covered, rest_of, Changes, Own, WriteSet};
@@ -100,7 +103,11 @@ pub trait Leader: 'static {
     fn group(&self) -> GroupId;
     /// See [`crate::Group::snapshot`].
     fn snapshot(&self) -> Result<Self::Snapshot>;
-    /// See [`crate::Group::refresh`].
+    /// The same for who resolves what stands, and so cannot wait for it.
+    fn snapshot_beside(&self) -> Result<Self::Snapshot> {
+        self.snapshot()
+    }
+    /// Moves a snapshot on to what is visible now, as a new statement at READ COMMITTED does.
     fn refresh(&self, snapshot: &mut Self::Snapshot) -> Result<()>;
     /// See [`crate::Group::check_term`].
     fn check_term(&self, term: Term) -> Result<()>;
@@ -139,6 +146,14 @@ pub trait Leader: 'static {
 pub trait View {
     /// The term under which it was taken, and the newest LSN that it shows.
     fn position(&self) -> Position;
+    /// Whether it shows what became visible at an LSN.
+    fn shows(&self, lsn: Lsn) -> bool {
+        lsn <= self.position().lsn
+    }
+    /// The newest LSN of what it shows.
+    fn newest(&self) -> Lsn {
+        self.position().lsn
+    }
     /// See [`storage::Store::get`]; `at` is this position or a newer one.
     fn get(&self, tree: TreeId, key: &[u8], at: Lsn, row: &mut Vec<u8>) -> Result<Read>;
     /// See [`storage::Store::gap`]; none where that is not to be had.
@@ -210,7 +225,7 @@ pub struct Txn<L: Leader> {
     /// Trees that are made beside the work, to be switched to when this commits.
     builds: Vec<BuildHandle>,
     /// Rows that it has taken to other trees.
-    moved: Vec<(TreeId, Key)>,
+    moved: Large<Vec<(TreeId, Key)>>,
     /// Its id for its client, where that has asked.
     asked: Option<AskedXid>,
     /// What leadership that is handed over waits for.
@@ -261,7 +276,7 @@ impl<L: Leader> Txn<L> {
             last_locked: LastLocked::default(),
             ahead: Ahead::default(),
             builds: Vec::new(),
-            moved: Vec::new(),
+            moved: Large::default(),
             asked: None,
             open: None,
             exports: None,
@@ -450,16 +465,18 @@ impl<L: Leader> Txn<L> {
         strength: RowLock,
         in_the_way: bool,
     ) -> Result<LockedRow> {
-        let at = self.at()?;
         self.last_locked.tree = None;
         self.last_locked.as_seen = false;
         let mut row = std::mem::take(&mut self.last_locked.row);
         let read = self.get_newest(tree, key, &mut row);
         self.last_locked.row = row;
         let read = read?;
-        let is_changed = read.version > at.lsn
-            && !self.is_built(tree)
-            && !(strength == RowLock::KeyShare && read.exists && self.has_same_keys(tree, key)?);
+        let is_seen = self.view()?.shows(read.version) || self.is_built(tree);
+        let is_changed = match strength {
+            _ if is_seen => false,
+            RowLock::KeyShare => !read.exists || !self.has_same_keys(tree, key)?,
+            _ => true,
+        };
         let may_be_gone = in_the_way && !read.exists;
         let is_refused = is_changed && self.isolation != Isolation::ReadCommitted && !may_be_gone;
         if is_refused && !self.move_on()? {
@@ -619,6 +636,7 @@ impl<L: Leader> Transaction for Txn<L> {
         if L::LOCKS {
             self.locks.bind(self.at()?.term)?;
         }
+        self.owe_shown()?;
         self.next_command();
         Ok(())
     }
@@ -716,7 +734,7 @@ impl<L: Leader> Transaction for Txn<L> {
         if !moved.is_empty() {
             this.locks.note_moved(position.lsn, moved);
         }
-        this.locks.release_in_turns();
+        this.locks.release_all();
         this.debt.add(this.leader.group(), position);
         Ok(this.debt)
     }
@@ -777,61 +795,20 @@ impl<L: Leader> Reading for Txn<L> {
         Ok(rest)
     }
 
-    fn scan_newest(
+    fn scan_newest_in(
         &mut self,
         tree: TreeId,
         range: &KeyRange,
+        direction: Direction,
         limit: usize,
         batch: &mut RowBatch,
     ) -> Result<Option<KeyRange>> {
         let limit = limit.clamp(1, SCAN_BATCH_ROWS);
         let term = self.at()?.term;
         let now = (self.leader.visible(), AFTER_ALL);
-        let rest = self.scan_as_of(tree, range, Direction::Forward, now, limit, batch)?;
+        let rest = self.scan_as_of(tree, range, direction, now, limit, batch)?;
         self.leader.check_term(term)?;
         Ok(rest)
-    }
-}
-
-impl<L: Leader> Locking for Txn<L> {
-    fn set_lock_timeout(&mut self, timeout: Duration) {
-        self.locks.set_timeout(timeout);
-    }
-
-    fn lock_row(
-        &mut self,
-        tree: TreeId,
-        key: &[u8],
-        strength: RowLock,
-        wait: LockWait,
-        newest: &mut Vec<u8>,
-    ) -> Result<LockedRow> {
-        self.lock_and_look(tree, key, (strength, wait), false, newest)
-    }
-
-    fn lock_row_in_the_way(
-        &mut self,
-        tree: TreeId,
-        key: &[u8],
-        strength: RowLock,
-        newest: &mut Vec<u8>,
-    ) -> Result<LockedRow> {
-        let how = (strength, LockWait::Block);
-        self.lock_and_look(tree, key, how, true, newest)
-    }
-
-    fn lock_key(
-        &mut self,
-        tree: TreeId,
-        key: &[u8],
-        strength: RowLock,
-        wait: LockWait,
-    ) -> Result<bool> {
-        Ok(self.locks.row(tree, key, strength, wait)? != Acquired::Skipped)
-    }
-
-    fn lock_table(&mut self, tree: TreeId, mode: TableLock, wait: LockWait) -> Result<bool> {
-        Ok(self.locks.table(tree, mode, wait)? != Acquired::Skipped)
     }
 }
 

@@ -62,6 +62,7 @@ use std::sync::Arc;
 
 use base::coro;
 use base::engine::{Direction, RowBatch};
+use base::large::{Large, DROP_WORK};
 use base::limits::ROWS_PER_YIELD;
 use base::memory::Reservation;
 use base::row::RowDelta;
@@ -80,8 +81,11 @@ pub const WRITE_SET_BYTES_MAX: usize = 1 << 30;
 /// A write set that takes less is not worth scratch space, when the node's memory is used up.
 const SPILLED_BYTES_MIN: usize = 1 << 20;
 
-/// Changes of a transaction that has more bytes of rows in tails are handed over one by one.
-const ALL_CHANGES_BYTES: usize = 256 << 10;
+/// Changes of a transaction that have more bytes are handed over one by one.
+const ALL_CHANGES_BYTES: usize = if cfg!(test) { 64 << 10 } else { 256 << 10 };
+
+/// What taking back a row counts for, in the units of [`coro::work`].
+const TAKE_BACK_WORK: usize = 4 * DROP_WORK;
 
 /// One state of a row: its bytes, or `None` where it is deleted.
 type State = Option<Vec<u8>>;
@@ -218,10 +222,10 @@ pub struct WriteSet {
     /// Serial numbers of when statements began that are still read.
     pins: Vec<u64>,
     /// The rows written since the oldest savepoint, in order, at least once for each savepoint.
-    log: Vec<(TreeId, Key)>,
+    log: Large<Vec<(TreeId, Key)>>,
     /// Rows that came to the map from elsewhere since the oldest savepoint: the log may not have
     /// them.
-    fetched: Vec<(TreeId, Key)>,
+    fetched: Large<Vec<(TreeId, Key)>>,
     /// Bytes of keys and rows in maps, and of keys in the log.
     bytes: usize,
     /// Rows in maps.
@@ -522,6 +526,7 @@ impl WriteSet {
         let mut marks = self.marks.iter_mut().peekable();
         let mut kept = 0;
         self.log.retain(|(tree, _)| {
+            coro::work_uninterrupted(DROP_WORK);
             while let Some(mark) = marks.next_if(|mark| mark.log <= place) {
                 mark.log = kept;
             }
@@ -572,10 +577,13 @@ impl WriteSet {
         self.marks.truncate(number);
         for (tree, key) in self.log.split_off(mark.log) {
             self.bytes -= key.len() + self.take_back(tree, &key, mark.serial);
+            // What is taken back half is not to be cancelled.
+            coro::work_uninterrupted(TAKE_BACK_WORK);
         }
-        for (tree, key) in std::mem::take(&mut self.fetched) {
+        for (tree, key) in self.fetched.take() {
             self.bytes -= self.take_back(tree, &key, mark.serial);
             self.fetched.push((tree, key));
+            coro::work_uninterrupted(TAKE_BACK_WORK);
         }
         for written in self.trees.values_mut() {
             self.packed -= written.tail.take_back(mark.serial);
@@ -607,7 +615,10 @@ impl WriteSet {
         self.marks.truncate(number - 1);
         if self.marks.is_empty() {
             self.fetched.clear();
-            self.bytes -= self.log.drain(..).map(|(_, key)| key.len()).sum::<usize>();
+            for (_, key) in self.log.take() {
+                self.bytes -= key.len();
+                coro::work_uninterrupted(DROP_WORK);
+            }
         }
     }
 
@@ -784,28 +795,24 @@ impl WriteSet {
     /// XX001 when a row is no row; the pending interrupt; as [`WriteSet::visible`].
     pub fn collapse(self, is_dropped: impl Fn(TreeId) -> bool + 'static) -> Result<Changes> {
         self.check()?;
-        let is_much = self.packed > ALL_CHANGES_BYTES
-            || self.trees.values().any(|written| !written.runs.is_empty());
         let logged = move |(id, written): &(TreeId, Tree)| !written.is_index && !is_dropped(*id);
         let trees = self.trees.into_iter().filter(logged);
-        let changes = trees.flat_map(|(tree, written)| changes_of(tree, Rows::new(written)));
-        Ok(match is_much {
-            true => Changes::Stream(Box::new(changes)),
-            false => Changes::All(collect_in_turns(changes)?),
-        })
-    }
-}
-
-/// All of them; others of this thread have their turns in between.
-fn collect_in_turns(changes: impl Iterator<Item = Result<RowChange>>) -> Result<Vec<RowChange>> {
-    let mut all = Vec::new();
-    for change in changes {
-        all.push(change?);
-        if all.len() % ROWS_PER_YIELD == 0 && coro::inside() {
-            coro::yield_now()?;
+        let mut changes = trees.flat_map(|(tree, written)| changes_of(tree, Rows::new(written)));
+        let (mut all, mut bytes) = (Vec::new(), 0);
+        for change in changes.by_ref() {
+            let change = change?;
+            bytes += change.bytes();
+            all.push(change);
+            if bytes > ALL_CHANGES_BYTES {
+                let changes = all.into_iter().map(Ok).chain(changes);
+                return Ok(Changes::Stream(Box::new(changes)));
+            }
+            if all.len() % ROWS_PER_YIELD == 0 && coro::inside() {
+                coro::yield_now()?;
+            }
         }
+        Ok(Changes::All(all))
     }
-    Ok(all)
 }
 
 /// What becomes of the rows of one tree.

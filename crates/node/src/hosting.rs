@@ -19,7 +19,7 @@
 //! Nothing lies in a further group yet; all tables are in the first.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use base::cluster::Administration;
@@ -28,7 +28,7 @@ use base::env::{sleep, BoxFuture, Env, Severity};
 use base::ids::FIRST_GROUP;
 use base::sync::{Event, RwLock};
 use base::{Error, GroupId, Lsn, NodeId, Result, SqlState, Term, Timestamp};
-use kv::engine::KvEngine;
+use kv::engine::{KvEngine, Neighbours};
 use kv::{Directory, Group, GroupConfig, Leads, Observer};
 
 use crate::peers::{Peers, Receiver};
@@ -54,6 +54,7 @@ pub fn directory_of(group: GroupId) -> String {
 
 /// The groups of one node.
 pub struct Hosting {
+    me: Weak<Hosting>,
     env: Arc<dyn Env>,
     peers: Arc<Peers>,
     /// By number; the first group's first.
@@ -145,12 +146,14 @@ impl Hosting {
         peers: Arc<Peers>,
         first: Arc<KvEngine>,
     ) -> Result<Arc<Hosting>> {
-        let hosting = Arc::new(Hosting {
+        let hosting = Arc::new_cyclic(|me| Hosting {
+            me: me.clone(),
             env,
             peers,
-            engines: RwLock::new(vec![first]),
+            engines: RwLock::new(vec![first.clone()]),
             leaderships: Arc::default(),
         });
+        first.set_neighbours(hosting.me.clone());
         for (group, founded) in hosting.first().newest_groups().iter() {
             let listed = hosting.env.disk().list(&directory_of(group));
             if listed.is_ok_and(|names| !names.is_empty()) {
@@ -215,6 +218,7 @@ impl Hosting {
         let passengers = Arc::new(self.peers.passengers());
         let observer = self.leaderships.clone();
         let engine = KvEngine::open(self.env.clone(), config, passengers, observer).await?;
+        engine.set_neighbours(self.me.clone());
         {
             let mut engines = self.engines.write();
             engines.push(engine);
@@ -415,6 +419,12 @@ impl Administrator for Overseer {
             Ok(administrator) => administrator.checkpoint(),
             Err(error) => Box::pin(std::future::ready(Err(error))),
         }
+    }
+}
+
+impl Neighbours for Hosting {
+    fn engine(&self, group: GroupId) -> Option<Arc<KvEngine>> {
+        Hosting::engine(self, group)
     }
 }
 

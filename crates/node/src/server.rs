@@ -380,7 +380,7 @@ impl Node {
     }
 
     /// Its groups.
-    pub fn hosting(&self) -> &Hosting {
+    pub fn hosting(&self) -> &Arc<Hosting> {
         &self.hosting
     }
 

@@ -247,6 +247,8 @@ enum Work<S: Sql> {
     Running(Running<S>),
     /// It idles.
     Idle(Box<Session<S>>),
+    /// It is dropped, with all that it has.
+    Ending(coro::Run<()>),
     /// There is none any more.
     Ended,
 }
@@ -401,9 +403,15 @@ impl<S: Sql> Driver<S> {
             moved |= self.poll_timers(cx);
             moved |= self.poll_leave(cx);
             moved |= self.poll_end(cx);
-            let is_over = matches!(self.end, End::Over);
-            if is_over && !matches!(self.work, Work::Starting(_) | Work::Running(_)) {
-                return Poll::Ready(());
+            if matches!(self.end, End::Over) {
+                match self.work {
+                    Work::Ended => return Poll::Ready(()),
+                    Work::Idle(_) => {
+                        self.let_go();
+                        continue;
+                    }
+                    Work::Starting(_) | Work::Running(_) | Work::Ending(_) => {}
+                }
             }
             if !moved {
                 self.show_held();
@@ -537,6 +545,13 @@ impl<S: Sql> Driver<S> {
                 }
             }
             Work::Idle(_) => self.start_work() || self.start_hearing(cx),
+            Work::Ending(run) => match Pin::new(run).poll(cx) {
+                Poll::Pending => false,
+                Poll::Ready(()) => {
+                    self.work = Work::Ended;
+                    true
+                }
+            },
             Work::Ended => false,
         }
     }
@@ -567,16 +582,31 @@ impl<S: Sql> Driver<S> {
         if !matches!(turn, Turn::Idle) || matches!(self.end, End::Over) {
             session.remember();
         }
+        self.become_idle(session);
         match turn {
-            Turn::Idle => self.become_idle(session),
+            Turn::Idle => {}
             Turn::Elsewhere => {
                 self.departed = None;
                 self.leaves_since.get_or_insert(self.env.now());
-                self.become_idle(session);
             }
-            Turn::Terminated => self.end_with(None),
-            Turn::Fatal(error) => self.end_with(Some(error)),
+            Turn::Terminated => {
+                self.let_go();
+                self.end_with(None);
+            }
+            Turn::Fatal(error) => {
+                self.let_go();
+                self.end_with(Some(error));
+            }
         }
+    }
+
+    /// Drops the session, in a coroutine: it may have much to roll back.
+    fn let_go(&mut self) {
+        self.work = match std::mem::replace(&mut self.work, Work::Ended) {
+            Work::Idle(session) => Work::Ending(coro::run(Arc::default(), move || drop(session))),
+            Work::Ending(run) => Work::Ending(run),
+            Work::Starting(_) | Work::Running(_) | Work::Ended => Work::Ended,
+        };
     }
 
     fn become_idle(&mut self, session: Box<Session<S>>) {
@@ -636,9 +666,19 @@ impl<S: Sql> Driver<S> {
             } => {}
             Undone::Replaced {
                 session_fails: true,
-            } => match &mut self.work {
-                Work::Idle(session) => session.fail(),
-                _ => self.interrupts.raise(Interrupt::HistoryCut),
+            } => match std::mem::replace(&mut self.work, Work::Ended) {
+                // In a coroutine: it may have much to roll back.
+                Work::Idle(mut session) => {
+                    let run = coro::run(self.interrupts.clone(), move || {
+                        session.fail();
+                        (session, Turn::Idle)
+                    });
+                    self.work = Work::Running(run);
+                }
+                other => {
+                    self.work = other;
+                    self.interrupts.raise(Interrupt::HistoryCut);
+                }
             },
             Undone::Close(error) => {
                 self.interrupts.raise(Interrupt::Terminate);
@@ -816,11 +856,11 @@ impl<S: Sql> Driver<S> {
             // Whoever has the client knows all that was told.
             Ok(_) if self.passed_on => {
                 self.goes_on = true;
-                self.work = Work::Ended;
+                self.let_go();
                 self.close(None);
             }
             Ok(resume) => {
-                self.work = Work::Ended;
+                self.let_go();
                 self.end = End::Over;
                 self.left = Some(Some(resume));
             }
@@ -839,7 +879,7 @@ impl<S: Sql> Driver<S> {
         if let Work::Idle(session) = &self.work {
             session.remember();
         }
-        self.work = Work::Ended;
+        self.let_go();
         let error = error.map(|error| self.explain(error));
         let patience = match can_settle(&self.cluster.status()) {
             true => OUTCOME_WAIT_MAX,

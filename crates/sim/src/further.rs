@@ -8,6 +8,9 @@
 //! ```
 //! At the end every replica must have every row that was acknowledged. A row whose commit was not
 //! answered may be there or not.
+//!
+//! Where a node leads two of the groups, its clients write rows in both at once, and read both in one
+//! statement: whatever is seen of such a row is seen in both, and so it is on the replicas at the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,14 +18,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::coro;
-use base::engine::{Direction, Gate, Inserted, RowBatch, Transactions, TxnOptions};
+use base::engine::{
+    Direction, Gate, Inserted, RowBatch, Transaction, Transactions, TxnOptions, Writing,
+};
 use base::env::{sleep, Env, Reactor};
 use base::limits::SCAN_BATCH_ROWS;
 use base::row::RowBuilder;
 use base::sync::Mutex;
-use base::{Debt, Durability, GroupId, KeyRange, Result, TreeId};
+use base::{Debt, Durability, GroupId, KeyRange, Result, Timestamp, TreeId};
 use kv::apply::for_each_row;
+use kv::engine::{begin_statement_across, commit_across, Branch};
 use kv::{Group, KvEngine};
+use node::hosting::Hosting;
 
 use crate::cluster::Cluster;
 
@@ -48,6 +55,8 @@ struct Known {
     /// What was acknowledged before a majority was lost may be gone, and whoever was at it then has
     /// nothing to say.
     losses: u64,
+    /// Rows that were written in several groups at once, which must all have them, or none.
+    together: Vec<(u64, Vec<GroupId>)>,
     at_work: BTreeSet<Name>,
     violation: Option<String>,
     commits: u64,
@@ -73,6 +82,7 @@ impl Further {
                     let env = cluster.world.env(cluster.host(node));
                     let client = Client {
                         env: env.clone(),
+                        hosting: running.hosting().clone(),
                         engine,
                         known: self.known.clone(),
                         stop: stop.clone(),
@@ -92,6 +102,8 @@ impl Further {
         let mut known = self.known.lock();
         known.losses += 1;
         known.acknowledged.clear();
+        // Each group goes on from what it has.
+        known.together.clear();
     }
 
     /// What a client has found to be wrong.
@@ -104,6 +116,45 @@ impl Further {
         self.known.lock().commits
     }
 
+    /// Whether every transaction across groups is resolved everywhere.
+    pub fn is_settled(cluster: &Cluster) -> bool {
+        let nodes = cluster.present().into_iter();
+        let mut running = nodes.filter_map(|node| cluster.node(node));
+        running.all(|node| {
+            let groups = node.hosting().groups();
+            groups.iter().all(|group| {
+                let stands = group.prepared().newest().parts().next().is_some();
+                !stands && group.decisions().newest().is_empty()
+            })
+        })
+    }
+
+    /// Whether the replicas of a node have each row that was written in several groups in all of
+    /// them, or in none.
+    ///
+    /// # Errors
+    /// Which one is not so.
+    pub fn judge_together(
+        &self,
+        groups: &[Arc<Group>],
+        name: &str,
+    ) -> std::result::Result<(), String> {
+        let known = self.known.lock();
+        let mut rows = BTreeMap::new();
+        for group in groups {
+            let of_group = rows_of(group).map_err(|error| error.to_string())?;
+            rows.insert(group.id(), of_group);
+        }
+        for (row, groups) in &known.together {
+            let of = groups.iter().filter_map(|group| rows.get(group));
+            let there: BTreeSet<bool> = of.map(|rows| rows.contains(row)).collect();
+            if there.len() > 1 {
+                return Err(format!("{name} has row {row} in some of {groups:?} alone"));
+            }
+        }
+        Ok(())
+    }
+
     /// Whether a replica has every row that was acknowledged.
     ///
     /// # Errors
@@ -113,12 +164,7 @@ impl Further {
         let Some(acknowledged) = known.acknowledged.get(&group.id()) else {
             return Ok(());
         };
-        let mut rows = BTreeSet::new();
-        let read = for_each_row(&group.store(), ROWS, |key, _| {
-            rows.insert(number(key));
-            Ok(())
-        });
-        read.map_err(|error| error.to_string())?;
+        let rows = rows_of(group).map_err(|error| error.to_string())?;
         match acknowledged.difference(&rows).next() {
             Some(lost) => Err(format!("{name} lacks row {lost} of group {}", group.id())),
             None => Ok(()),
@@ -126,13 +172,58 @@ impl Further {
     }
 }
 
+/// The rows that a replica has.
+fn rows_of(group: &Group) -> Result<BTreeSet<u64>> {
+    let mut rows = BTreeSet::new();
+    for_each_row(&group.store(), ROWS, |key, _| {
+        rows.insert(number(key));
+        Ok(())
+    })?;
+    Ok(rows)
+}
+
 fn number(key: &[u8]) -> u64 {
     key.iter()
         .fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
+/// All rows that a statement sees.
+fn read_all(txn: &mut dyn Transaction) -> Result<BTreeSet<u64>> {
+    let (mut rows, mut batch) = (BTreeSet::new(), RowBatch::default());
+    let mut rest = Some(KeyRange::all());
+    while let Some(range) = rest {
+        let forward = Direction::Forward;
+        rest = txn.scan(ROWS, &range, forward, SCAN_BATCH_ROWS, &mut batch)?;
+        rows.extend(batch.iter().map(|(key, _)| number(key)));
+    }
+    Ok(rows)
+}
+
+/// A transaction's branches in these groups.
+fn branches_of(engines: &[Arc<KvEngine>]) -> Result<Vec<Branch>> {
+    let branch = |engine: &Arc<KvEngine>| -> Result<Branch> {
+        let txn = Box::new(engine.begin_branch(TxnOptions::default())?);
+        let engine = engine.clone();
+        Ok(Branch { engine, txn })
+    };
+    engines.iter().map(branch).collect()
+}
+
+/// Ready when what rests on this debt may be told.
+async fn settle(engines: &[Arc<KvEngine>], debt: Debt) -> Result<()> {
+    for part in debt.groups() {
+        let engine = engines.iter().find(|one| one.group().id() == part.group);
+        let debt = Debt::of(part.group, part.position);
+        if let Some(engine) = engine {
+            engine.settle(debt, Durability::On).await?;
+        }
+    }
+    Ok(())
+}
+
 struct Client {
     env: Arc<dyn Env>,
+    hosting: Arc<Hosting>,
     engine: Arc<KvEngine>,
     known: Arc<Mutex<Known>>,
     stop: Arc<AtomicBool>,
@@ -145,11 +236,13 @@ impl Client {
         while group.leading().is_some() && !self.stop.load(Ordering::SeqCst) {
             let draw = self.env.random();
             // Whoever is refused goes on as long as this node leads.
-            let _ = match draw % 3 {
-                0 => self.read().await,
+            let _ = match (draw % 6, self.neighbour()) {
+                (0, Some(other)) => self.read_both(other).await,
+                (1 | 2, Some(other)) => self.write_both(other).await,
+                (0 | 1, _) => self.read().await,
                 _ => self.write().await,
             };
-            let pause = draw / 3 % (2 * PACE_MS);
+            let pause = draw / 6 % (2 * PACE_MS);
             sleep(&*self.env, Duration::from_millis(pause)).await;
         }
         self.known.lock().at_work.remove(&self.name);
@@ -183,6 +276,97 @@ impl Client {
         Ok(())
     }
 
+    /// The next further group that this node leads too.
+    fn neighbour(&self) -> Option<Arc<KvEngine>> {
+        let groups = self.hosting.groups().into_iter();
+        let mut others = groups.filter(|group| group.id() > self.name.2);
+        let led = others.find(|group| group.leading().is_some())?;
+        self.hosting.engine(led.id())
+    }
+
+    /// Inserts a row into both groups.
+    async fn write_both(&self, other: Arc<KvEngine>) -> Result<()> {
+        let groups = vec![self.name.2, other.group().id()];
+        let (row, losses) = {
+            let mut known = self.known.lock();
+            known.next += 1;
+            let row = known.next;
+            known.together.push((row, groups.clone()));
+            (row, known.losses)
+        };
+        let engines = [self.engine.clone(), other];
+        let written = {
+            let engines = engines.clone();
+            coro::run(Arc::default(), move || -> Result<Debt> {
+                let mut branches = branches_of(&engines)?;
+                for branch in &mut branches {
+                    branch.txn.begin_statement()?;
+                    let value = RowBuilder::new(1).value(&row.to_be_bytes()).finish();
+                    branch.txn.insert(ROWS, &row.to_be_bytes(), &value)?;
+                }
+                commit_across(branches, Timestamp(i64::MIN), Durability::On)
+            })
+        };
+        settle(&engines, written.await?).await?;
+        let mut known = self.known.lock();
+        if known.losses == losses {
+            for group in groups {
+                known.acknowledged.entry(group).or_default().insert(row);
+            }
+            known.commits += 1;
+        }
+        Ok(())
+    }
+
+    /// Reads both groups in one statement.
+    async fn read_both(&self, other: Arc<KvEngine>) -> Result<()> {
+        let groups = [self.name.2, other.group().id()];
+        let (expected, losses) = {
+            let known = self.known.lock();
+            let of = |group| known.acknowledged.get(group).cloned().unwrap_or_default();
+            (groups.iter().map(of).collect::<Vec<_>>(), known.losses)
+        };
+        let engines = [self.engine.clone(), other];
+        let read = {
+            let engines = engines.clone();
+            coro::run(
+                Arc::default(),
+                move || -> Result<(Vec<BTreeSet<u64>>, Debt)> {
+                    let mut branches = branches_of(&engines)?;
+                    begin_statement_across(&mut branches, Timestamp(i64::MIN))?;
+                    let (mut rows, mut debt) = (Vec::new(), Debt::NONE);
+                    for branch in &mut branches {
+                        rows.push(read_all(&mut *branch.txn)?);
+                        debt.merge(branch.txn.debt());
+                    }
+                    Ok((rows, debt))
+                },
+            )
+        };
+        let (rows, debt) = read.await?;
+        settle(&engines, debt).await?;
+        let mut known = self.known.lock();
+        if known.losses != losses {
+            return Ok(());
+        }
+        let mut wrong = None;
+        for ((group, expected), rows) in groups.iter().zip(&expected).zip(&rows) {
+            if let Some(lost) = expected.difference(rows).next() {
+                wrong = Some(format!(
+                    "row {lost} of group {group} is not seen beside another"
+                ));
+            }
+        }
+        let both = known.together.iter().filter(|(_, of)| *of == groups);
+        for (row, _) in both {
+            if rows[0].contains(row) != rows[1].contains(row) {
+                wrong = Some(format!("row {row} is seen in one of {groups:?} alone"));
+            }
+        }
+        known.violation = wrong.or(known.violation.take());
+        Ok(())
+    }
+
     async fn read(&self) -> Result<()> {
         let group = self.name.2;
         let (expected, losses) = {
@@ -194,13 +378,7 @@ impl Client {
         let read = coro::run(Arc::default(), move || -> Result<(BTreeSet<u64>, Debt)> {
             let mut txn = engine.begin(TxnOptions::default())?;
             txn.begin_statement()?;
-            let (mut rows, mut batch) = (BTreeSet::new(), RowBatch::default());
-            let mut rest = Some(KeyRange::all());
-            while let Some(range) = rest {
-                let forward = Direction::Forward;
-                rest = txn.scan(ROWS, &range, forward, SCAN_BATCH_ROWS, &mut batch)?;
-                rows.extend(batch.iter().map(|(key, _)| number(key)));
-            }
+            let rows = read_all(&mut *txn)?;
             Ok((rows, txn.debt().clone()))
         });
         let (rows, debt) = read.await?;

@@ -352,7 +352,7 @@ impl Run {
     }
 
     fn is_settled(&self) -> bool {
-        self.cluster.is_settled(self.config.mix.groups)
+        self.cluster.is_settled(self.config.mix.groups) && Further::is_settled(&self.cluster)
     }
 
     /// Looks at what has become of the operator's wishes.
@@ -661,7 +661,9 @@ impl Run {
             let Some(running) = self.cluster.node(node) else {
                 return Err(format!("{name} is down at the end"));
             };
-            for group in running.hosting().groups() {
+            let groups = running.hosting().groups();
+            self.further.judge_together(&groups, &name)?;
+            for group in groups {
                 if group.directory().member(group.node()).is_none() {
                     // The node leaves, and this group has let it go.
                     continue;

@@ -504,6 +504,14 @@ impl Leader {
         }
     }
 
+    /// Whether there is nothing that a [`tick`](Self::tick) would say again.
+    pub fn is_idle(&self, ledger: &Ledger) -> bool {
+        self.coordinated.is_empty()
+            && self.aborted.is_empty()
+            && ledger.open.is_empty()
+            && ledger.kept.is_empty()
+    }
+
     /// Some time has passed, several round trips: says again what nobody has answered.
     pub fn tick(&mut self, ledger: &Ledger) {
         let undecided: Vec<SpanningId> = self.coordinated.keys().copied().collect();

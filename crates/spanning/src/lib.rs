@@ -47,9 +47,9 @@
 //! writes from readers, and appends what [`Output::Append`] asks for. Which node leads a group,
 //! and how messages reach it, is the host's as well. Nothing here knows what a transaction has read.
 //!
-//! The groups of a database are one so far: the host that will use this crate is `kv`, and until
-//! then it runs in a world of its own (the module `world`, in its tests), in which groups lose their
-//! leaders, messages are lost, late and doubled, clocks jump, and clients look for what must not be.
+//! The host is `kv`. Here it runs in a world of its own (the module `world`, in its tests), in which
+//! groups lose their leaders, messages are lost, late and doubled, clocks jump, and clients look for
+//! what must not be.
 
 mod clock;
 mod leader;

@@ -56,7 +56,7 @@ pub use pager::{CacheStats, CACHE_PAGES_MIN, UNDO_SHARE};
 pub use reading::{Missing, Visiting};
 pub use scratch::{Run, Scratch};
 pub use store::{Change, Read, Scanned, Store, StoreOptions};
-pub use tree::{Gap, SCAN_BYTES_MAX, SCAN_LEAVES_MAX};
+pub use tree::{AsOf, Gap, SCAN_BYTES_MAX, SCAN_LEAVES_MAX};
 pub use undo::UndoStats;
 
 use base::{sync, Lsn};

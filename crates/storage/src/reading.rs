@@ -93,7 +93,7 @@ impl Store {
     ) -> Result<std::result::Result<Read, Missing>> {
         loop {
             row.clear();
-            match self.try_get(tree, key, at, row) {
+            match self.try_get(tree, key, at.into(), row) {
                 Ok(read) => return Ok(Ok(read)),
                 Err(Stop::Miss(miss)) => return Ok(Err(Missing(miss))),
                 Err(Stop::Gone) => {}

@@ -109,14 +109,41 @@ impl Tree {
         self.dropped.store(lsn, Ordering::Release);
     }
 
-    fn is_visible(&self, at: Lsn, bulks: &Bulks) -> bool {
+    fn is_visible(&self, at: AsOf<'_>, bulks: &Bulks) -> bool {
         let created = self.created();
         let visible_from = match created {
             Lsn::MAX => Some(created),
             _ => bulks.visible_from(created),
         };
-        visible_from.is_some_and(|from| from <= at)
-            && self.dropped().is_none_or(|dropped| dropped > at)
+        visible_from.is_some_and(|from| at.shows(from))
+            && self.dropped().is_none_or(|dropped| !at.shows(dropped))
+    }
+}
+
+/// As of when rows are read: everything up to an LSN and, of what is above it, the records named. Those
+/// make what was prepared before, and was committed for whoever reads so.
+///
+/// # Invariant
+/// Nothing between the LSN and a record that is named has changed the same rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AsOf<'a> {
+    /// Everything up to here.
+    pub lsn: Lsn,
+    /// And these.
+    pub also: &'a [Lsn],
+}
+
+impl AsOf<'_> {
+    /// Whether what becomes visible at `lsn` is seen.
+    #[inline]
+    pub fn shows(self, lsn: Lsn) -> bool {
+        lsn <= self.lsn || self.also.contains(&lsn)
+    }
+}
+
+impl From<Lsn> for AsOf<'_> {
+    fn from(lsn: Lsn) -> Self {
+        AsOf { lsn, also: &[] }
     }
 }
 
@@ -216,7 +243,14 @@ impl Store {
     /// # Errors
     /// XX001 or 58030, fatal for the node, when a page cannot be read; the interrupt that ended
     /// the wait for one.
-    pub fn get(&self, tree: TreeId, key: &[u8], at: Lsn, row: &mut Vec<u8>) -> Result<Read> {
+    pub fn get<'a>(
+        &self,
+        tree: TreeId,
+        key: &[u8],
+        at: impl Into<AsOf<'a>>,
+        row: &mut Vec<u8>,
+    ) -> Result<Read> {
+        let at = at.into();
         row.clear();
         match self.try_get(tree, key, at, row) {
             Ok(read) => Ok(read),
@@ -230,7 +264,7 @@ impl Store {
         mut stop: Stop,
         tree: TreeId,
         key: &[u8],
-        at: Lsn,
+        at: AsOf<'_>,
         row: &mut Vec<u8>,
     ) -> Result<Read> {
         let _visit = self.pager.visit();
@@ -285,14 +319,14 @@ impl Store {
         &self,
         tree: TreeId,
         key: &[u8],
-        at: Lsn,
+        at: AsOf<'_>,
         row: &mut Vec<u8>,
     ) -> Found<Read> {
         let Some(tree) = self.visible_tree(tree, at) else {
             return Ok(Read {
                 exists: false,
                 version: Lsn::ZERO,
-                owes: self.directory_lsn().min(at),
+                owes: self.directory_lsn().min(at.lsn),
             });
         };
         let (page, floor) = self.find_leaf(&tree, key)?;
@@ -300,8 +334,8 @@ impl Store {
             Ok(slot) => self.read_version(&page, slot, at, row)?,
             Err(_) => None,
         };
-        let owes = self.bulks.owes(page.lsn().max(floor), at);
-        let owes = owes.max(tree.owes(&self.bulks)).min(at);
+        let owes = self.bulks.owes(page.lsn().max(floor), at.lsn);
+        let owes = owes.max(tree.owes(&self.bulks)).min(at.lsn);
         Ok(match found {
             Some((version, true)) => Read {
                 exists: true,
@@ -327,15 +361,16 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::get`].
-    pub fn scan(
+    pub fn scan<'a>(
         &self,
         tree: TreeId,
         range: &KeyRange,
         direction: Direction,
-        at: Lsn,
+        at: impl Into<AsOf<'a>>,
         limit: usize,
         batch: &mut RowBatch,
     ) -> Result<Scanned> {
+        let at = at.into();
         batch.clear();
         let mut scan = Scan {
             store: self,
@@ -351,7 +386,7 @@ impl Store {
         let mut leaves = 0;
         while leaves < SCAN_LEAVES_MAX {
             let Some(tree) = self.visible_tree(tree, at) else {
-                let owes = scan.owes.max(self.directory_lsn().min(at));
+                let owes = scan.owes.max(self.directory_lsn().min(at.lsn));
                 return Ok(Scanned { rest: None, owes });
             };
             scan.owes = scan.owes.max(tree.owes(&self.bulks));
@@ -413,6 +448,7 @@ impl Store {
 
     /// The trees that are there as of `at`, in order.
     pub fn trees_at(&self, at: Lsn) -> Vec<TreeId> {
+        let at = AsOf::from(at);
         let trees = self.trees.read();
         let visible = trees
             .values()
@@ -422,7 +458,7 @@ impl Store {
         found
     }
 
-    fn visible_tree(&self, tree: TreeId, at: Lsn) -> Option<Arc<Tree>> {
+    fn visible_tree(&self, tree: TreeId, at: AsOf<'_>) -> Option<Arc<Tree>> {
         self.tree(tree)
             .filter(|tree| tree.is_visible(at, &self.bulks))
     }
@@ -504,11 +540,11 @@ impl Store {
         &self,
         page: &Page,
         slot: usize,
-        at: Lsn,
+        at: AsOf<'_>,
         row: &mut Vec<u8>,
     ) -> Found<Option<(Lsn, bool)>> {
         let cell = page.leaf_cell(slot);
-        let shown_at = |lsn: Lsn| self.bulks.visible_from(lsn).filter(|from| *from <= at);
+        let shown_at = |lsn: Lsn| self.bulks.visible_from(lsn).filter(|from| at.shows(*from));
         if let Some(from) = shown_at(cell.lsn) {
             let exists = self.read_value(cell.value, row)?;
             return Ok(Some((from, exists)));
@@ -530,7 +566,7 @@ impl Store {
             let (lsn, previous, value) = match found {
                 Seen::Here(found) => found,
                 Seen::Gone => break,
-                Seen::Spilled => return Err(Stop::Miss(Miss::of_versions(vec![(undo, at)]))),
+                Seen::Spilled => return Err(Stop::Miss(Miss::of_versions(vec![(undo, at.lsn)]))),
             };
             if let Some(value) = value {
                 let exists = self.read_value(value, row)?;
@@ -542,8 +578,9 @@ impl Store {
     }
 
     /// The first version in the spill file on the way to the one that is shown at `at`.
-    fn spilled_version(&self, page: &Page, slot: usize, at: Lsn) -> Option<UndoId> {
-        let is_shown = |lsn: Lsn| self.bulks.visible_from(lsn).is_some_and(|from| from <= at);
+    fn spilled_version(&self, page: &Page, slot: usize, at: AsOf<'_>) -> Option<UndoId> {
+        let visible_from = |lsn: Lsn| self.bulks.visible_from(lsn);
+        let is_shown = |lsn: Lsn| visible_from(lsn).is_some_and(|from| at.shows(from));
         let cell = page.leaf_cell(slot);
         let (mut shown, mut undo) = (is_shown(cell.lsn), cell.undo);
         while !shown {
@@ -563,7 +600,7 @@ impl Store {
         let _visit = self.pager.visit();
         loop {
             row.clear();
-            match self.read_version(page, slot, Lsn::MAX, &mut row) {
+            match self.read_version(page, slot, Lsn::MAX.into(), &mut row) {
                 Ok(shown) => return Ok(shown.is_some_and(|(_, exists)| exists).then_some(row)),
                 Err(Stop::Miss(miss)) => self.pager.fetch(miss)?,
                 Err(Stop::Gone) => return Err(Error::internal("a version of a row has no tree")),
@@ -639,7 +676,7 @@ const WARM_MIN: usize = 32;
 
 struct Scan<'a> {
     store: &'a Store,
-    at: Lsn,
+    at: AsOf<'a>,
     limit: usize,
     batch: &'a mut RowBatch,
     bytes: usize,
@@ -668,7 +705,7 @@ impl Scan<'_> {
         let shown_from = self.store.bulks.visible_from(cell.lsn);
         match cell.value {
             // Most rows are short, and most are old enough for everybody.
-            Value::Inline(row) if shown_from.is_some_and(|from| from <= self.at) => {
+            Value::Inline(row) if shown_from.is_some_and(|from| self.at.shows(from)) => {
                 self.batch.push(cell.key, row);
                 self.bytes += cell.key.len() + row.len();
                 Ok(None)
@@ -701,11 +738,11 @@ impl Scan<'_> {
         }
         let spilled = slots.take(self.limit.min(SCAN_AHEAD_ROWS));
         let spilled = spilled.filter_map(|slot| self.store.spilled_version(page, slot, self.at));
-        missing.versions.extend(spilled.map(|id| (id, self.at)));
+        missing.versions.extend(spilled.map(|id| (id, self.at.lsn)));
     }
 
     fn visit(&mut self, page: &Page, floor: Lsn) {
-        let owes = self.store.bulks.owes(page.lsn().max(floor), self.at);
+        let owes = self.store.bulks.owes(page.lsn().max(floor), self.at.lsn);
         self.owes = self.owes.max(owes);
     }
 

@@ -65,6 +65,32 @@ pub enum LockedRow {
     Skipped,
 }
 
+/// What another transaction has announced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Announced {
+    /// What it is waited for by.
+    pub name: Vec<u8>,
+    /// What was noted with it; none if all of a tree was announced.
+    pub note: Option<Vec<u8>>,
+}
+
+/// When something was announced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticket {
+    /// What was announced before it has a lower number.
+    pub number: u64,
+    /// What was locked before it.
+    pub mark: usize,
+}
+
+impl Ticket {
+    /// Of what nobody else can be about to write: there is nothing to take back.
+    pub const ALONE: Ticket = Ticket {
+        number: 0,
+        mark: usize::MAX,
+    };
+}
+
 /// Takes locks.
 pub trait Locking {
     /// Bounds each wait for a lock; zero is no bound.
@@ -109,6 +135,35 @@ pub trait Locking {
         strength: RowLock,
         wait: LockWait,
     ) -> Result<bool>;
+
+    /// Waits until such a lock of a key is to be had, and does not take it.
+    ///
+    /// # Errors
+    /// 55P03; 40P01.
+    fn wait_for_key(&mut self, tree: TreeId, key: &[u8], strength: RowLock) -> Result<()>;
+
+    /// Announces to other transactions an entry that this one is about to write into a tree, until it
+    /// ends or goes back. Of two that announce, the later one finds the other ([`Locking::announced`]).
+    ///
+    /// # Errors
+    /// 55P03; 40P01; 53200.
+    fn announce(&mut self, tree: TreeId, key: &[u8], note: &[u8]) -> Result<Ticket>;
+
+    /// What others have announced of a tree before a ticket, and have not ended since, under keys that
+    /// begin so.
+    ///
+    /// # Errors
+    /// 40001 when leadership was lost.
+    fn announced(&mut self, tree: TreeId, prefix: &[u8], ticket: Ticket) -> Result<Vec<Announced>>;
+
+    /// Waits until whoever has announced something has ended, or has gone back.
+    ///
+    /// # Errors
+    /// 55P03; 40P01.
+    fn wait_for_announced(&mut self, announced: &Announced) -> Result<()>;
+
+    /// Takes back what was announced last, if nothing of it was written.
+    fn withdraw(&mut self, ticket: Ticket);
 
     /// Locks a table (or any object that has a tree) until the end of the transaction.
     fn lock_table(&mut self, tree: TreeId, mode: TableLock, wait: LockWait) -> Result<bool>;

@@ -58,5 +58,17 @@ pub trait Reading {
         range: &KeyRange,
         limit: usize,
         batch: &mut RowBatch,
+    ) -> Result<Option<KeyRange>> {
+        self.scan_newest_in(tree, range, Direction::Forward, limit, batch)
+    }
+
+    /// The same in either direction.
+    fn scan_newest_in(
+        &mut self,
+        tree: TreeId,
+        range: &KeyRange,
+        direction: Direction,
+        limit: usize,
+        batch: &mut RowBatch,
     ) -> Result<Option<KeyRange>>;
 }

@@ -37,6 +37,8 @@ impl TreeId {
     pub const PREPARED_CHANGES: TreeId = TreeId(10);
     /// The tree of notifications, in the order of their commits, kept by the engine.
     pub const NOTIFICATIONS: TreeId = TreeId(11);
+    /// The tree of commits across groups that another group may still ask about, kept by the engine.
+    pub const DECISIONS: TreeId = TreeId(12);
     /// The first id that SQL may give to a tree of its catalog; these need no descriptor.
     pub const FIRST_CATALOG: TreeId = TreeId(16);
     /// The first id of a tree that has a descriptor.

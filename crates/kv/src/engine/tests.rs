@@ -1,5 +1,6 @@
 //! Transactions over whole groups, in a small world where nodes crash.
 
+mod across;
 mod builds;
 mod notifications;
 mod outcomes;

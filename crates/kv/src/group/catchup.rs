@@ -127,6 +127,7 @@ impl Group {
             Frame::Built { .. } | Frame::Removed { .. } => {}
             Frame::AskVisible { .. } | Frame::Visible { .. } => {}
             Frame::CheckRange { .. } | Frame::RangeSum { .. } | Frame::Consistency(_) => {}
+            Frame::Across { .. } => {}
             Frame::ChunkRequest {
                 checkpoint,
                 index,

@@ -41,6 +41,7 @@ use super::pieces::Applying;
 use super::sequences::Sequences;
 use super::slow::{LogDisk, Stalls};
 use super::standbys::Named;
+use super::standing::Proposals;
 use super::Group;
 use crate::apply::{self, apply};
 use crate::config::Leads;
@@ -124,6 +125,8 @@ pub struct Core {
     /// That of the newest record in the log.
     pub(super) timestamp: Timestamp,
     pub(super) sequences: Sequences,
+    /// When its newest records were proposed, while it leads.
+    pub(super) proposals: Proposals,
     /// The term in which this node has announced that it leads.
     pub(super) led: Option<Term>,
     /// Role and term for which the gate was last told.
@@ -186,6 +189,7 @@ impl Core {
             pieces_begun: 0,
             timestamp,
             sequences: Sequences::default(),
+            proposals: Proposals::default(),
             led: None,
             gate_state: None,
             owed: 0,
@@ -415,6 +419,7 @@ impl Group {
         self.shared.lease_until.store(0, Ordering::SeqCst);
         core.led = None;
         core.sequences.clear();
+        core.proposals.clear();
         core.named.end_term();
         self.values.clear();
         core.uncommitted.clear();
@@ -456,6 +461,8 @@ impl Group {
         self.registry.configurations().cut(to);
         self.registry.groups().cut(to);
         self.registry.prepared().cut(to);
+        self.registry.decisions().cut(to);
+        self.registry.resolutions().cut(to);
         self.registry.listeners().cut(to);
         if !is_planted(Bug::TailReleased) {
             self.gate.cut(term, to, true);
@@ -499,8 +506,12 @@ impl Group {
             .begin_anew(position.lsn, settings);
         let groups = apply::groups(&store)?;
         self.registry.groups().begin_anew(position.lsn, groups);
-        let prepared = apply::prepared(&store)?;
+        let prepared = apply::prepared(&store, position.lsn)?;
         self.registry.prepared().begin_anew(position.lsn, prepared);
+        let decisions = apply::decisions(&store, position.lsn)?;
+        self.registry
+            .decisions()
+            .begin_anew(position.lsn, decisions);
         self.registry.listeners().begin_anew(position.lsn);
         self.registry.builds().load(&store)?;
         let timestamp = super::meta::Meta::decode(&store.checkpoint().meta)?.timestamp;
@@ -580,7 +591,10 @@ impl Group {
         let commit = core.consensus.committed();
         self.registry.configurations().commit(commit);
         self.registry.groups().commit(commit);
-        self.registry.prepared().commit(commit);
+        let prepared = self.registry.prepared().commit(commit);
+        if self.registry.decisions().commit(commit) || prepared {
+            self.standing_changed.notify_all();
+        }
         // Before the gate tells anybody.
         let decided = commit.min(core.applied.lsn);
         let listeners = self.registry.listeners();
@@ -611,7 +625,8 @@ impl Group {
         }
         let horizon = self.snapshots.horizon(decided);
         let store = self.store();
-        store.set_needed(self.snapshots.below(decided).into_iter(), decided);
+        let (snapshots, others_from) = self.snapshots.below(decided);
+        store.set_needed(snapshots.into_iter(), others_from);
         let all = store.release_in_memory(horizon, RELEASED_PER_TURN_MAX)?;
         let clean = store.clean(decided, lowest, RELEASED_PER_TURN_MAX)?;
         core.after.work |= !all || !clean;
@@ -638,12 +653,19 @@ impl Group {
         core.led = Some(term);
         let prepared = self.registry.prepared().newest();
         let prepared = &prepared;
-        if let Err(error) = self.observer.leading(Some(Leads { term, prepared })) {
+        let leads = Leads {
+            term,
+            first: start,
+            commit,
+            prepared,
+        };
+        if let Err(error) = self.observer.leading(Some(leads)) {
             return self.fail(core, &error);
         }
         self.shared.leading.store(term.0, Ordering::SeqCst);
         self.lease_changed.notify_all();
         self.leadership_changed.notify_all();
+        self.standing_changed.notify_all();
     }
 
     fn announce_lease(&self, core: &Core) {
@@ -692,6 +714,7 @@ impl Group {
         self.registry.builds().changed.notify_all();
         self.comparing.changed.notify_all();
         self.registry.groups().changed.notify_all();
+        self.standing_changed.notify_all();
         self.env
             .stop_node(&format!("group {}: {error}", self.config.group));
     }
@@ -723,7 +746,7 @@ pub(super) fn apply_prepared(
         store.advance(lsn)?;
         return Ok(None);
     };
-    let mut derived = apply::derive_body(store, registry, &record.body)?;
+    let mut derived = apply::derive_record(store, registry, record)?;
     if is_planted(Bug::RowAltered) {
         derived.alter_rows();
     }

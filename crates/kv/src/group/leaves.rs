@@ -29,7 +29,7 @@ use super::core::Core;
 use super::latch::Locked;
 use super::pieces::Applying;
 use super::Group;
-use crate::apply::{apply, derive_body, Derived};
+use crate::apply::{apply, derive_record, Derived};
 use crate::record::{Body, Record, RowChange};
 
 /// Entries whose leaves are read ahead.
@@ -146,7 +146,7 @@ impl Group {
         if let Some(missing) = store.find_missing(keys(changes))? {
             return Ok(Some(missing));
         }
-        let derived = derive_body(store, &self.registry, &record.body)?;
+        let derived = derive_record(store, &self.registry, &record)?;
         if let Some(missing) = store.find_missing(derived.keys_not_read())? {
             return Ok(Some(missing));
         }

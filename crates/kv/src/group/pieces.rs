@@ -31,7 +31,7 @@ use raft::{Entry, EntryKind};
 use super::core::Core;
 use super::latch::Locked;
 use super::Group;
-use crate::apply::{derive_body, Derived, Pieces};
+use crate::apply::{derive_record, Derived, Pieces};
 use crate::record::Record;
 
 /// A record with more bytes is applied in pieces.
@@ -97,10 +97,11 @@ impl Group {
         &'a self,
         core: Locked<'a>,
         position: Position,
-        derived: Derived,
+        mut derived: Derived,
     ) -> Result<()> {
-        let mut pieces = Pieces::new(derived);
         let mut core = core;
+        derived.stamp(core.timestamp);
+        let mut pieces = Pieces::new(derived);
         // The followers get it meanwhile.
         core.after.work = true;
         let applying = core.begin_pieces(position);
@@ -206,7 +207,7 @@ impl Group {
 
     fn take_apart(&self, entry: &Entry) -> Result<(Timestamp, Derived)> {
         let record = Record::decode(&entry.data)?;
-        let derived = derive_body(&self.store(), &self.registry, &record.body)?;
+        let derived = derive_record(&self.store(), &self.registry, &record)?;
         Ok((record.timestamp, derived))
     }
 

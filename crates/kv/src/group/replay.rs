@@ -28,7 +28,7 @@ use super::meta::{Kept, Meta};
 use super::progress::Progress;
 use super::starts::StartsFile;
 use super::{Group, Shared};
-use crate::apply::{groups, load_configuration, load_registry, prepared};
+use crate::apply::{decisions, groups, load_configuration, load_registry, prepared};
 use crate::config::{GroupConfig, Observer, Transport};
 use crate::directory::Directory;
 use crate::gate::Gate;
@@ -208,6 +208,7 @@ impl Group {
             shared: Shared::default(),
             lease_changed: Event::new(),
             leadership_changed: Event::new(),
+            standing_changed: Event::new(),
             room: Event::new(),
             work: Event::new(),
             log_work: Event::new(),
@@ -363,9 +364,11 @@ async fn replay(
     load_registry(&found.store, registry, applied.lsn)?;
     load_configuration(&found.store, registry, applied.lsn)?;
     registry.groups().note(applied.lsn, groups(&found.store)?);
+    let lsn = applied.lsn;
+    registry.prepared().note(lsn, prepared(&found.store, lsn)?);
     registry
-        .prepared()
-        .note(applied.lsn, prepared(&found.store)?);
+        .decisions()
+        .note(lsn, decisions(&found.store, lsn)?);
     registry.builds().load(&found.store)?;
     let end = found.log.last().lsn.min(up_to).next();
     found.store.settle(found.kept.state.commit.min(end.prev()));

@@ -171,8 +171,9 @@ impl Group {
         &self,
         core: &mut Core,
         position: Position,
-        derived: Derived,
+        mut derived: Derived,
     ) -> Result<()> {
+        derived.stamp(core.timestamp);
         if let Err(error) = apply(&self.store(), &self.registry, position.lsn, derived) {
             self.fail(core, &error);
             return Err(error);
@@ -203,6 +204,7 @@ impl Group {
         let bytes = record.len();
         let position = core.consensus.propose(term, record)?;
         core.timestamp = timestamp;
+        core.proposals.note(timestamp, position.lsn);
         let expected = core.applied.lsn.next();
         assert_eq!(position.lsn, expected, "a leader has applied all before");
         core.uncommitted.push_back((position.lsn, bytes));
@@ -212,6 +214,12 @@ impl Group {
         core.after.work |=
             gathered > GATHERED_BYTES_MAX || !self.shared.busy.load(Ordering::SeqCst);
         Ok(position)
+    }
+
+    /// What this leader appends from now on has a later timestamp than this.
+    pub fn pass(&self, timestamp: Timestamp) {
+        let mut core = self.lock();
+        core.timestamp = core.timestamp.max(timestamp);
     }
 
     /// The trees show the record.

@@ -30,6 +30,7 @@ use super::core::Core;
 use super::{not_leader, Group};
 use crate::followed::Followed;
 use crate::gate::Satisfied;
+use crate::parts::Decisions;
 use crate::prepared::Prepared;
 
 /// The name of the setting that says who is waited for.
@@ -295,6 +296,11 @@ impl Group {
     /// The transactions that are prepared.
     pub fn prepared(&self) -> &Followed<Prepared> {
         self.registry.prepared()
+    }
+
+    /// The commits across groups that another group may still ask about.
+    pub fn decisions(&self) -> &Followed<Decisions> {
+        self.registry.decisions()
     }
 
     /// The settings of the cluster.

@@ -253,7 +253,7 @@ impl Resolving<'_> {
             }
         };
         if let Some(mut held) = held {
-            held.locks.release_in_turns();
+            held.locks.release_all();
         }
     }
 }

@@ -39,6 +39,7 @@ use std::sync::Arc;
 
 use base::engine::{LockWait, RowLock};
 use base::hash::{HashMap, HashSet};
+use base::large::{Large, DROP_WORK};
 use base::limits::ROWS_PER_YIELD;
 use base::sync::RwLock;
 use base::{coro, Key, Result, TreeId};
@@ -61,6 +62,10 @@ const RANGES_MAX: usize = if cfg!(test) { 8 } else { 1_000 };
 
 /// Among more ranges of a tree none is made longer without row locks: they are all looked at.
 const RANGES_GROWN_AMONG: usize = 8;
+
+/// What looking at a row's lock counts for, and comparing two keys, in the units of [`coro::work`].
+const LOOK_WORK: usize = 128;
+const COMPARE_WORK: usize = 16;
 
 /// What comes after the tree in the name of a range's lock; then its number.
 pub(super) const RANGE: u8 = 3;
@@ -287,11 +292,15 @@ impl LockTable {
         (!lock.is_waited_for()).then(|| lock.held_by(owner))
     }
 
-    /// The keys of a tree between two that others have locked in a way that a mode excludes.
+    /// The keys of a tree between two that others have locked in a way that a mode excludes. The range
+    /// is there already: nobody else gets a lock in it meanwhile.
     fn locked_by_others(&self, tree: TreeId, range: &Range) -> Vec<Key> {
         let mut keys = Vec::new();
         for shard in &self.shards {
-            for (name, lock) in &shard.lock().locks {
+            // Of one shard there are not many.
+            let shard = shard.lock();
+            let seen = shard.locks.len();
+            for (name, lock) in &shard.locks {
                 let Some((_, key)) = row_of(name).filter(|(of, _)| *of == tree) else {
                     continue;
                 };
@@ -300,6 +309,8 @@ impl LockTable {
                     keys.push(key.to_vec());
                 }
             }
+            drop(shard);
+            coro::work_uninterrupted(seen * COMPARE_WORK);
         }
         keys.sort_unstable();
         keys
@@ -336,8 +347,20 @@ impl LockTable {
             return false;
         }
         lock.give_up(owner, Modes::NONE, &mut Vec::new());
-        shard.forget_if_free(name, &self.rows);
+        shard.forget_if_free(name, self);
         true
+    }
+}
+
+/// A range around all keys, while others are made of it. Dropped, it is given up.
+struct Whole {
+    table: Arc<LockTable>,
+    range: Range,
+}
+
+impl Drop for Whole {
+    fn drop(&mut self) {
+        self.table.drop_range(&self.range);
     }
 }
 
@@ -404,7 +427,8 @@ impl TxnLocks {
             return Ok(());
         }
         let before = self.held.len();
-        let mut rows: BTreeMap<(TreeId, usize), Vec<(Key, usize)>> = BTreeMap::new();
+        type Places = Large<Vec<(Key, usize)>>;
+        let mut rows: BTreeMap<(TreeId, usize), Places> = BTreeMap::new();
         for (place, held) in self.held.iter().enumerate() {
             give_way(place)?;
             let Some((tree, key)) = row_of(&held.name) else {
@@ -440,25 +464,31 @@ impl TxnLocks {
         &mut self,
         tree: TreeId,
         mode: Mode,
-        mut keys: Vec<(Key, usize)>,
+        keys: Large<Vec<(Key, usize)>>,
     ) -> Result<()> {
         let owner = self.owner;
         let old = self.table.ranges.of(tree, owner, mode);
         // Each member as a range, with the lowest number of its locks.
         let ranges = self.held.iter().filter(|held| is_range(&held.name));
         let numbers: HashMap<&Name, usize> = ranges.map(|held| (&held.name, held.number)).collect();
-        let mut members: Vec<(Key, Key, usize)> = old
+        let mut members: Large<Vec<(Key, Key, usize)>> = old
             .iter()
             .map(|range| {
                 let number = numbers.get(&range.name).copied().unwrap_or(0);
                 (range.first.clone(), range.last.clone(), number)
             })
-            .collect();
-        members.extend(
-            keys.drain(..)
-                .map(|(key, number)| (key.clone(), key, number)),
-        );
-        members.sort_unstable();
+            .collect::<Vec<_>>()
+            .into();
+        for (key, number) in keys {
+            coro::work(LOOK_WORK)?;
+            members.push((key.clone(), key, number));
+        }
+        coro::interruptible(|| {
+            members.sort_unstable_by(|a, b| {
+                coro::work_or_unwind(COMPARE_WORK);
+                a.cmp(b)
+            });
+        })?;
         let last = members.iter().map(|member| &member.1).max();
         let (Some(first), Some(last)) = (members.first(), last) else {
             return Ok(());
@@ -471,10 +501,13 @@ impl TxnLocks {
             name: Arc::from([]),
         };
         self.table.add_range(tree, &mut all);
-        let others = self.table.locked_by_others(tree, &all);
-        let mut made = join(members, &others, &all);
+        let whole = Whole {
+            table: self.table.clone(),
+            range: all,
+        };
+        let others = self.table.locked_by_others(tree, &whole.range);
+        let mut made = join(members, &others, &whole.range);
         if made.len() > RANGES_MAX {
-            self.table.drop_range(&all);
             return Ok(());
         }
         self.has_ranges = true;
@@ -486,12 +519,15 @@ impl TxnLocks {
                 number: *number,
             });
         }
-        self.table.drop_range(&all);
+        drop(whole);
         let gone: HashSet<Name> = old.iter().map(|range| range.name.clone()).collect();
         let covered = Modes::NONE.with(mode);
-        self.held.retain(|held| !gone.contains(&held.name));
+        if !gone.is_empty() {
+            self.held.retain(|held| !gone.contains(&held.name));
+        }
         old.iter().for_each(|range| self.table.drop_range(range));
         let is_in = |held: &&Held| {
+            coro::work_uninterrupted(LOOK_WORK + made.len() * COMPARE_WORK);
             row_of(&held.name)
                 .is_some_and(|(of, key)| of == tree && made.iter().any(|(range, _)| range.has(key)))
         };
@@ -501,7 +537,7 @@ impl TxnLocks {
             .filter(is_in)
             .map(|h| h.name.clone())
             .collect();
-        let mut given_up: HashSet<Name> = HashSet::default();
+        let mut given_up: Large<HashSet<Name>> = Large::default();
         let mut result = Ok(());
         for (place, name) in rows.into_iter().enumerate() {
             if self.table.give_up_if_covered(&name, owner, covered) {
@@ -513,7 +549,10 @@ impl TxnLocks {
                 break;
             }
         }
-        self.held.retain(|held| !given_up.contains(&held.name));
+        self.held.retain(|held| {
+            coro::work_uninterrupted(LOOK_WORK);
+            !given_up.contains(&held.name)
+        });
         result
     }
 }
@@ -527,9 +566,14 @@ fn give_way(place: usize) -> Result<()> {
 }
 
 /// Joins members that are next to one another, where no key of another lies between.
-fn join(members: Vec<(Key, Key, usize)>, others: &[Key], like: &Range) -> Vec<(Range, usize)> {
+fn join(
+    members: Large<Vec<(Key, Key, usize)>>,
+    others: &[Key],
+    like: &Range,
+) -> Vec<(Range, usize)> {
     let mut joined: Vec<(Range, usize)> = Vec::new();
     for (first, last, number) in members {
+        coro::work_uninterrupted(LOOK_WORK + DROP_WORK);
         let lies_between = |range: &Range| {
             let after = others.partition_point(|key| *key <= range.last);
             others.get(after).is_some_and(|key| *key < first)

@@ -9,13 +9,12 @@ use std::time::Duration;
 
 use base::engine::{AdvisoryKey, AdvisoryMode, LockWait, SessionLocks};
 use base::hash::HashMap;
-use base::limits::ROWS_PER_YIELD;
 use base::memory::Reservation;
 use base::{coro, Error, ErrorClass, Result, SessionId, SqlState, Term};
 
 use super::modes::{Mode, Modes};
 use super::owner::Owner;
-use super::{lock_bytes, put_advisory, Ask, LockTable, Taken, LOCKS};
+use super::{lock_bytes, put_advisory, Ask, LockTable, Taken, GIVE_UP_WORK, LOCKS};
 
 /// The advisory locks of one session.
 #[derive(Debug)]
@@ -61,14 +60,14 @@ impl AdvisoryLocks {
         Ok(!matches!(taken, Taken::Skipped))
     }
 
-    /// Gives up everything. `between` is called with how many locks are done: what is counted is
-    /// what is held then, so that it may let others have their turn.
-    fn give_up_all(&mut self, between: impl Fn(usize)) {
+    /// Gives up everything, in turns: what is counted is what is held.
+    fn give_up_all(&mut self) {
         let mut keys: Vec<_> = self.counts.keys().map(|(key, _)| *key).collect();
         keys.sort_unstable();
         keys.dedup();
-        for (done, key) in keys.into_iter().enumerate() {
-            between(done);
+        for key in keys {
+            // What is given up half is not to be cancelled.
+            coro::work_uninterrupted(GIVE_UP_WORK);
             for mode in [AdvisoryMode::Shared, AdvisoryMode::Exclusive] {
                 self.counts.remove(&(key, mode));
             }
@@ -136,12 +135,7 @@ impl SessionLocks for AdvisoryLocks {
     }
 
     fn unlock_all(&mut self) {
-        self.give_up_all(|done| {
-            if done % ROWS_PER_YIELD == ROWS_PER_YIELD - 1 && coro::inside() {
-                // What is given up half is not to be cancelled.
-                coro::wait_uninterrupted(base::turns::give_way());
-            }
-        });
+        self.give_up_all();
     }
 
     fn is_empty(&self) -> bool {
@@ -162,7 +156,7 @@ impl SessionLocks for AdvisoryLocks {
 
 impl Drop for AdvisoryLocks {
     fn drop(&mut self) {
-        self.give_up_all(|_| ());
+        self.give_up_all();
     }
 }
 

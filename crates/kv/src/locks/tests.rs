@@ -9,6 +9,7 @@ use std::task::{Context, Waker};
 use base::coro::{Interrupts, Run};
 use base::engine::{RowLock, TableLock};
 use base::env::{BoxFuture, Disk, Instant, Net, Reactor, Severity, TaskStart};
+use base::limits::WORK_PER_TURN;
 use base::{Timestamp, TxnId};
 
 use super::*;
@@ -949,7 +950,16 @@ fn a_savepoint_gives_up_the_ranges_made_after_it() {
 
 #[test]
 fn many_locks_are_given_up_in_turns() {
-    const TREES: u64 = 3 * ROWS_PER_YIELD as u64;
+    given_up_in_turns(TxnLocks::release_all);
+    given_up_in_turns(|locks| locks.rollback_to(0));
+    given_up_in_turns(|locks| {
+        let empty = TxnLocks::new(locks.table.clone(), Party::Session(SessionId(1)));
+        drop(std::mem::replace(locks, empty));
+    });
+}
+
+fn given_up_in_turns(give_up: fn(&mut TxnLocks)) {
+    const TREES: u64 = (3 * WORK_PER_TURN / GIVE_UP_WORK) as u64;
     let world = World::new();
     let (first, second) = (world.session(), world.session());
     let table = |session: &Session, number: u64| {
@@ -957,8 +967,8 @@ fn many_locks_are_given_up_in_turns() {
         session.start(move |locks| locks.table(tree, TableLock::AccessExclusive, LockWait::Block))
     };
     assert!((0..TREES).all(|number| table(&first, number).granted()));
-    let mut release = first.start(|locks| {
-        locks.release_in_turns();
+    let mut release = first.start(move |locks| {
+        give_up(locks);
         Ok(Acquired::Held)
     });
     assert!(release.waits(), "others have their turn");

@@ -10,15 +10,47 @@ use std::sync::Arc;
 use base::engine::{
     Isolation, LockWait, Preparation, PreparedTransaction, Reading, RowLock, Transaction,
 };
-use base::{Debt, Durability, Error, Key, Position, Result, SqlState, Term, Timestamp, TreeId};
+use base::{
+    coro, Debt, Durability, Error, Key, Lsn, Position, Result, SqlState, Term, Timestamp, TreeId,
+    Xid,
+};
+use spanning::{Outcome, Participant, SpanningId};
 
 use super::{Leader, Txn};
 use crate::group::outcomes::outcome_row;
 use crate::group::CommitRequest;
 use crate::locks::{Acquired, PreparedLocks};
+use crate::parts::decisions::{key_of, row_of};
+use crate::parts::{name_of, Part};
 use crate::prepared::{changes_in, parts_of, unknown, Header};
 use crate::record::{Change, RowChange};
 use crate::write_set::{Changes, Own, WriteSet};
+
+/// What looking up a row counts for, in the units of [`coro::work`].
+const LOOK_WORK: usize = 512;
+
+/// The id of a transaction whose client has not asked for it.
+const NO_XID: Xid = Xid(0);
+
+/// What becomes of what is prepared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resolution {
+    /// COMMIT PREPARED.
+    Committed,
+    /// ROLLBACK PREPARED.
+    RolledBack,
+    /// It was decided across groups.
+    Decided(Outcome),
+}
+
+impl Resolution {
+    fn commits(self) -> bool {
+        matches!(
+            self,
+            Resolution::Committed | Resolution::Decided(Outcome::Committed(_))
+        )
+    }
+}
 
 /// The error for a name that another prepared transaction has.
 fn is_taken(name: &str) -> Error {
@@ -38,26 +70,70 @@ impl<L: Leader> Txn<L> {
         preparation: Preparation,
         durability: Durability,
     ) -> Result<Debt> {
-        let kept = self.prepared.clone();
-        let kept = kept.ok_or_else(|| Error::unsupported("preparing a transaction here"))?;
         self.check_may_prepare()?;
         if self.snapshot.is_none() {
             self.begin_statement()?;
         }
-        let name = preparation.name.clone();
         let xid = self.give_xid(true)?;
+        let prepared = PreparedTransaction {
+            preparation,
+            xid: xid.ok_or_else(|| Error::internal("an id was asked for"))?,
+            prepared_at: Timestamp(self.leader.now_micros()),
+        };
+        self.log_prepared(prepared, None, durability)
+    }
+
+    /// Prepares what it has written here as a part of a transaction across groups
+    /// ([`crate::parts`]).
+    ///
+    /// # Errors
+    /// As [`Transaction::prepare`].
+    pub fn prepare_part(
+        mut self,
+        id: SpanningId,
+        participants: &[Participant],
+        durability: Durability,
+    ) -> Result<Debt> {
+        self.check_may_prepare()?;
+        // It is there if the commit is.
+        self.note_flight()?;
+        let prepared = PreparedTransaction {
+            preparation: Preparation {
+                name: name_of(id),
+                owner: 0,
+                database: 0,
+            },
+            xid: self.asked.as_ref().map_or(NO_XID, |asked| asked.xid()),
+            prepared_at: Timestamp(self.leader.now_micros()),
+        };
+        let part = Part {
+            id,
+            participants: participants.to_vec(),
+            proposed: Timestamp(0),
+            lsn: Lsn::ZERO,
+        };
+        self.log_prepared(prepared, Some(part), durability)
+    }
+
+    fn log_prepared(
+        mut self,
+        prepared: PreparedTransaction,
+        part: Option<Part>,
+        durability: Durability,
+    ) -> Result<Debt> {
+        let kept = self.prepared.clone();
+        let kept = kept.ok_or_else(|| Error::unsupported("preparing a transaction here"))?;
+        let name = prepared.preparation.name.clone();
+        let notes_flight = part.is_none();
         let moved = self.moved_rows();
         let parts = self.take_parts()?;
         let header = Header {
-            prepared: PreparedTransaction {
-                preparation,
-                xid: xid.ok_or_else(|| Error::internal("an id was asked for"))?,
-                prepared_at: Timestamp(self.leader.now_micros()),
-            },
+            prepared,
             txn: self.id,
             parts: parts.len() as u32,
             locks: self.locks.list()?,
             moved,
+            part,
         };
         // What is locked from here on is given up again.
         let mark = self.locks.mark();
@@ -73,7 +149,9 @@ impl<L: Leader> Txn<L> {
             let key = header.part_key(number as u32);
             self.put(TreeId::PREPARED_CHANGES, &key, None, Some(part))?;
         }
-        self.note_flight()?;
+        if notes_flight {
+            self.note_flight()?;
+        }
         let changes = std::mem::take(&mut self.writes).collapse(|_| false)?;
         let position = self.append_unmarked(changes, durability)?;
         self.locks.rollback_to(mark);
@@ -123,9 +201,10 @@ impl<L: Leader> Txn<L> {
 
     /// Takes the list of rows that it has taken to other trees.
     pub(super) fn moved_rows(&mut self) -> Vec<(TreeId, Key)> {
-        let mut moved = std::mem::take(&mut self.moved);
+        let mut moved = self.moved.take();
         // What a savepoint has taken back is there.
         moved.retain(|(tree, key)| {
+            coro::work_uninterrupted(LOOK_WORK);
             let own = self.writes.newest(*tree, key);
             matches!(own, Ok(Some(Own { row: None, .. })))
         });
@@ -133,12 +212,12 @@ impl<L: Leader> Txn<L> {
     }
 
     /// The term under which it has locked what it writes.
-    pub(super) fn term_of_writes(&self) -> Result<Term> {
+    pub(crate) fn term_of_writes(&self) -> Result<Term> {
         let missing = || Error::internal("a write without a lock");
         self.locks.term().ok_or_else(missing)
     }
 
-    /// Commits what is prepared under this header, or rolls it back: this transaction, which has
+    /// Resolves what is prepared under this header: this transaction, which has
     /// done nothing yet, and in whose way its locks are not.
     ///
     /// # Errors
@@ -146,10 +225,11 @@ impl<L: Leader> Txn<L> {
     pub fn resolve(
         mut self,
         header: &Header,
-        commits: bool,
+        how: Resolution,
         durability: Durability,
     ) -> Result<Debt> {
-        self.begin_statement()?;
+        let commits = how.commits();
+        self.begin_statement_with(self.leader.snapshot_beside()?)?;
         let (tree, key) = (TreeId::PREPARED, header.key());
         let mut row = Vec::new();
         if !self.get(tree, &key, &mut row)? {
@@ -170,12 +250,33 @@ impl<L: Leader> Txn<L> {
             }
         }
         if commits {
-            self.moved.clone_from(&header.moved);
+            self.moved = header.moved.clone().into();
+        }
+        if let (Resolution::Decided(Outcome::Committed(at)), Some(part)) = (how, &header.part) {
+            let row = row_of(at, &part.participants);
+            self.put(TreeId::DECISIONS, &key_of(part.id), None, Some(&row))?;
+        }
+        if commits && header.prepared.xid != NO_XID {
             let now = self.leader.now_seconds();
             let key = header.prepared.xid.0.to_be_bytes();
             self.put_own(TreeId::OUTCOMES, &key, &outcome_row(now))?;
         }
         Box::new(self).commit(durability)
+    }
+
+    /// Deletes the row of a commit across groups; nothing when it is not there.
+    ///
+    /// # Errors
+    /// As [`Transaction::commit`].
+    pub fn forget_decision(mut self, id: SpanningId) -> Result<()> {
+        self.begin_statement_with(self.leader.snapshot_beside()?)?;
+        let (tree, key) = (TreeId::DECISIONS, key_of(id));
+        let mut row = Vec::new();
+        if self.get(tree, &key, &mut row)? {
+            self.put(tree, &key, Some(&row), None)?;
+            Box::new(self).commit(Durability::On)?;
+        }
+        Ok(())
     }
 
     /// Makes a change that was prepared, to a row that has been locked ever since.

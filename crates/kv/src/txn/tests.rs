@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use base::coro::{self, Interrupts, Run};
-use base::engine::{IndexColumn, IndexDescriptor, Views as _};
+use base::engine::{IndexColumn, IndexDescriptor, Locking, Views as _};
 use base::env::Env;
 use base::key::{ColumnOrder, KeyKind};
 use base::row::{Row, RowBuilder};

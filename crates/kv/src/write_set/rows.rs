@@ -13,6 +13,7 @@ use std::iter::Peekable;
 use std::ops::Bound;
 
 use base::engine::Direction;
+use base::large::{Items, Large};
 use base::{CommandId, Key, KeyRange, Result};
 
 use super::entry::{Entry, Plain};
@@ -57,7 +58,7 @@ impl<'a> Known<'a> {
 pub(super) struct Tree {
     /// These are entries of a secondary index: they follow from rows, and are not in the record.
     pub(super) is_index: bool,
-    pub(super) stacks: BTreeMap<Key, Stack>,
+    pub(super) stacks: Large<BTreeMap<Key, Stack>>,
     pub(super) tail: Tail,
     pub(super) runs: Runs,
 }
@@ -166,7 +167,7 @@ impl<'a> Iterator for InMemory<'a> {
 
 /// All rows of a tree in order, which go as they are taken.
 pub(super) struct Rows {
-    stacks: Peekable<btree_map::IntoIter<Key, Stack>>,
+    stacks: Peekable<Items<btree_map::IntoIter<Key, Stack>>>,
     tail: Box<dyn Iterator<Item = Entry>>,
     runs: Runs,
     merge: Merge,

@@ -27,6 +27,7 @@ use std::sync::Arc;
 
 use base::codec::Reader;
 use base::engine::Direction;
+use base::large::Large;
 use base::{coro, Key, KeyRange, Result};
 use storage::{Run, Scratch};
 
@@ -36,6 +37,9 @@ use super::Stack;
 
 /// So many runs of one level become one of the next.
 const RUNS_PER_LEVEL: usize = 16;
+
+/// What reading a byte of a block counts for, in the units of [`coro::work`].
+const BYTE_WORK: usize = 4;
 
 /// Bits of a filter for each key, and how many of them a key sets.
 const FILTER_BITS: usize = 10;
@@ -91,7 +95,7 @@ type Read = Option<(usize, Rc<Vec<Entry>>)>;
 
 #[derive(Debug)]
 struct Sorted {
-    blocks: Vec<Block>,
+    blocks: Large<Vec<Block>>,
     last: Key,
     level: u32,
     /// The serial numbers of its versions.
@@ -105,7 +109,7 @@ struct Sorted {
 impl Sorted {
     fn new(level: u32) -> Sorted {
         Sorted {
-            blocks: Vec::new(),
+            blocks: Large::default(),
             last: Key::new(),
             level,
             oldest: u64::MAX,
@@ -147,6 +151,7 @@ impl Sorted {
     fn block_once(&self, index: usize) -> Result<Rc<Vec<Entry>>> {
         let mut bytes = Vec::new();
         self.blocks[index].run.read(&mut bytes)?;
+        coro::work_uninterrupted(bytes.len() * BYTE_WORK);
         let mut reader = Reader::new(&bytes);
         let mut entries = Vec::new();
         while !reader.is_empty() {

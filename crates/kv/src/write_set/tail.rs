@@ -16,6 +16,7 @@
 //!
 //! A savepoint is brought back by cutting the tail off: what was written since lies at its end.
 
+use base::large::Large;
 use base::{Key, KeyRange};
 
 use super::entry::{Entry, Plain};
@@ -80,7 +81,7 @@ type Place = (usize, usize);
 /// The rows of one tree that came behind all others.
 #[derive(Debug, Default)]
 pub(super) struct Tail {
-    blocks: Vec<Block>,
+    blocks: Large<Vec<Block>>,
     memory: usize,
     /// The last key; empty when there is none.
     last: Key,

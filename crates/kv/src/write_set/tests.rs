@@ -423,3 +423,65 @@ fn many_changes_are_collapsed_in_turns() {
     };
     assert_eq!(error.state(), SqlState::QUERY_CANCELED);
 }
+
+/// How often a statement gives way.
+fn turns(statement: impl FnOnce() + 'static) -> usize {
+    use std::future::Future;
+    use std::task::{Context, Poll, Waker};
+    let mut run = coro::run(Arc::default(), statement);
+    let mut cx = Context::from_waker(Waker::noop());
+    let mut turns = 0;
+    while std::pin::Pin::new(&mut run).poll(&mut cx) == Poll::Pending {
+        turns += 1;
+    }
+    turns
+}
+
+/// So many rows in a map, which would take two turns to drop.
+const MANY: u64 = (2 * base::limits::WORK_PER_TURN / DROP_WORK) as u64;
+
+fn write_many(writes: &mut WriteSet) {
+    for number in (0..MANY).rev() {
+        let key = number.to_be_bytes();
+        writes
+            .put(TREE, &key, Some(b"old"), None, CommandId(1))
+            .unwrap();
+    }
+}
+
+#[test]
+fn what_was_written_is_dropped_and_taken_back_in_turns() {
+    let written = |end: fn(WriteSet)| {
+        let mut writes = WriteSet::default();
+        writes.mark();
+        write_many(&mut writes);
+        turns(move || end(writes))
+    };
+    // The map, and the log.
+    assert_eq!(written(drop), 4);
+    let taken_back = written(|mut writes| {
+        writes.rollback_to(1);
+        assert!(writes.is_empty());
+        assert_eq!(writes.memory(), 0);
+    });
+    assert!(taken_back >= 4, "{taken_back} turns");
+    let released = written(|mut writes| {
+        writes.release(1);
+        std::mem::forget(writes);
+    });
+    assert_eq!(released, 2);
+}
+
+#[test]
+fn entries_of_indexes_that_are_not_logged_are_dropped_in_turns() {
+    let mut writes = WriteSet::default();
+    for number in (0..MANY).rev() {
+        let key = number.to_be_bytes();
+        writes.put_entry(INDEX, &key, true, CommandId(1)).unwrap();
+    }
+    let turns = turns(move || {
+        let changes = writes.collapse(|_| false).unwrap();
+        assert!(changes.all().unwrap().is_empty());
+    });
+    assert_eq!(turns, 2);
+}

@@ -304,7 +304,9 @@ impl Rig {
         self.gate.change(|state| state.cut = Some(lsn));
     }
 
+    /// Whether the session has ended, in turns.
     fn is_over(&self) -> bool {
+        assert!(!self.control.dropped_outside.get(), "it could not give way");
         self.driver.is_none() && self.wire.is_closed()
     }
 
@@ -630,6 +632,14 @@ fn a_client_that_is_gone_takes_its_statement_with_it() {
     rig.run();
     assert!(rig.is_over());
     assert_eq!(rig.control.executed.get(), 0);
+}
+
+#[test]
+fn a_client_that_is_gone_while_it_idles_takes_its_session_with_it() {
+    let mut rig = Rig::new();
+    rig.wire.close();
+    rig.run();
+    assert!(rig.is_over());
 }
 
 #[test]

@@ -1,0 +1,309 @@
+//! Transactions across groups: the host of the crate `spanning`, for one group on one node.
+//!
+//! A commit is one append in each group that the transaction has written in, all at once
+//! ([`commit_across`]): its parts ([`crate::parts`]). The reply rests on all of their positions, and
+//! nobody waits for anything else. Afterwards the groups' leaders tell each other what they have:
+//!
+//! ```text
+//! session            part of group 1 at LSN 70, of group 2 at LSN 31      reply rests on both
+//! group 2, n1 leads  31 is committed ─► "prepared, I propose 98" ─► leader of group 1
+//! group 1, n1 leads  70 is committed, so is 31: committed at 105; resolves at LSN 71
+//!                    "committed at 105" ─► leader of group 2, which resolves at LSN 32
+//! ```
+//! [`Across`] is what a group's leader remembers for that. What it says is carried out by a task of the
+//! engine: messages go to the leaders of other groups, entries are appended by transactions of their
+//! own. A new leader has the parts from its log, with their locks, before it serves anybody, and asks
+//! for the rest.
+//!
+//! # Invariants
+//! - While a part is being appended nobody is told that it is not there.
+//! - Before a commit is resolved in a group the clock of the group is past its timestamp.
+//! - What is carried out twice changes nothing the second time.
+//!
+//! # What it leaves out
+//! The leaders of all groups that a transaction writes in must be on its session's node: nothing
+//! carries its branches to others yet. At SERIALIZABLE nothing can be prepared, and the levels below
+//! `on` do not exist across groups.
+
+mod host;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::engine::TxnOptions;
+use base::env::{LocalBoxFuture, Reactor};
+use base::{coro, Debt, Durability, Error, GroupId, Result, SqlState, Term, Timestamp};
+use spanning::{Event, Ledger, Message, Outcome, Output, Participant, SpanningId};
+
+use super::{GroupView, KvEngine};
+use crate::frame::Frame;
+use crate::group::{not_leader, shown_in, within, Group};
+use crate::locks::{Party, TxnLocks};
+use crate::parts::name_of;
+use crate::txn::{Resolution, Txn};
+use host::ledger;
+pub(super) use host::Across;
+pub use host::Neighbours;
+
+/// What nobody has answered is said again after this.
+const TICK: Duration = Duration::from_millis(100);
+
+/// What a transaction across groups has written in one of them.
+#[derive(Debug)]
+pub struct Branch {
+    /// The group's engine, which leads.
+    pub engine: Arc<KvEngine>,
+    /// What is written there.
+    pub txn: Box<Txn<Arc<Group>>>,
+}
+
+impl Branch {
+    fn participant(&self) -> Result<Participant> {
+        Ok(Participant {
+            group: self.engine.group.id(),
+            term: self.txn.term_of_writes()?,
+        })
+    }
+}
+
+/// Commits what a transaction has written in several groups: on return its parts are in their logs,
+/// and the commit rests on the debt returned. It is visible, and its locks are given up, soon after
+/// that is settled. `heard` is the greatest timestamp that its session has heard of.
+///
+/// # Errors
+/// 40001 when one of the groups has another leader; as [`base::engine::Transaction::prepare`]. It is
+/// not committed then, and never will be.
+pub fn commit_across(
+    branches: Vec<Branch>,
+    heard: Timestamp,
+    durability: Durability,
+) -> Result<Debt> {
+    let participants: Result<Vec<_>> = branches.iter().map(Branch::participant).collect();
+    let participants = participants?;
+    let none = || Error::internal("a transaction across groups has written in none");
+    let (coordinator, term) = match (branches.first(), participants.first()) {
+        (Some(branch), Some(first)) => (branch.engine.clone(), first.term),
+        _ => return Err(none()),
+    };
+    let across = &coordinator.across;
+    let (id, unfinished) = across.coordinate(term, &participants, heard)?;
+    // Whatever ends this function early refuses what is not appended then.
+    let mut parts = vec![Appending::of(&coordinator, id)];
+    for (branch, participant) in branches.iter().zip(&participants).skip(1) {
+        let ledger = branch.engine.ledger();
+        let asked = (id, unfinished);
+        let across = &branch.engine.across;
+        across.admit(&ledger, participant.term, asked, &participants)?;
+        parts.push(Appending::of(&branch.engine, id));
+    }
+    let mut debt = Debt::NONE;
+    for (branch, appending) in branches.into_iter().zip(parts) {
+        branch.engine.group.pass(heard);
+        let prepared = branch.txn.prepare_part(id, &participants, durability)?;
+        debt.merge(&prepared);
+        appending.done();
+    }
+    Ok(debt)
+}
+
+/// Begins a statement that reads all of these branches' groups: it sees one state of them, with
+/// everything that was committed before. `heard` is the greatest timestamp that its session has heard
+/// of; the answer is what it has heard of then.
+///
+/// # Errors
+/// As [`base::engine::Transaction::begin_statement`]; 40001 when too much is committed meanwhile.
+pub fn begin_statement_across(branches: &mut [Branch], heard: Timestamp) -> Result<Timestamp> {
+    let groups: Vec<_> = branches
+        .iter()
+        .map(|branch| branch.engine.group.clone())
+        .collect();
+    let (shown, timestamp) = shown_in(&groups, heard)?;
+    for (branch, shown) in branches.iter_mut().zip(shown) {
+        let view = GroupView::of(&branch.engine.group, shown);
+        branch.txn.begin_statement_with(view)?;
+    }
+    Ok(timestamp)
+}
+
+/// A part that is about to be appended. Dropped before it is, it is refused.
+struct Appending {
+    engine: Arc<KvEngine>,
+    id: SpanningId,
+    is_done: bool,
+}
+
+impl Appending {
+    fn of(engine: &Arc<KvEngine>, id: SpanningId) -> Appending {
+        engine.begin_tending();
+        Appending {
+            engine: engine.clone(),
+            id,
+            is_done: false,
+        }
+    }
+
+    fn done(mut self) {
+        self.is_done = true;
+    }
+}
+
+impl Drop for Appending {
+    fn drop(&mut self) {
+        let engine = &self.engine;
+        match self.is_done {
+            true => engine.across.appended(self.id),
+            false => {
+                let (ledger, group) = (engine.ledger(), engine.group.id());
+                engine.across.not_appended(&ledger, group, self.id);
+            }
+        }
+        engine.group.standing_changed().notify_all();
+    }
+}
+
+impl KvEngine {
+    fn ledger(&self) -> Ledger {
+        ledger(&self.group)
+    }
+
+    /// Whether anything is prepared, or decided across groups, in the log.
+    pub(super) fn has_standing(&self) -> bool {
+        let decisions = self.group.decisions().newest();
+        let prepared = self.group.prepared().newest();
+        !decisions.is_empty() || prepared.parts().next().is_some()
+    }
+
+    /// Begins to carry out what the group's leader says, if that has not begun. Groups that have no
+    /// part in any transaction across groups do without.
+    pub(super) fn begin_tending(self: &Arc<Self>) {
+        if self.across.is_first_to_tend() {
+            let this = self.clone();
+            let tend = move || -> LocalBoxFuture<'static, ()> { Box::pin(this.tend_across()) };
+            let env = self.group.env();
+            env.spawn(Reactor::Group, "transactions across groups", Box::new(tend));
+        }
+    }
+
+    /// A message from the leader of another group.
+    pub(crate) fn receive_across(self: &Arc<Self>, from: GroupId, message: Message) {
+        self.begin_tending();
+        self.across.receive(&self.ledger(), from, message);
+        self.group.standing_changed().notify_all();
+    }
+
+    /// Carries out what the group's leader has to say and to append, as long as the group runs.
+    pub(super) async fn tend_across(self: Arc<Self>) {
+        let mut tried_again = Vec::new();
+        while !self.group.is_over() {
+            while let Some(output) = self.across.next() {
+                if let Err(output) = self.carry_out(output).await {
+                    tried_again.push(output);
+                }
+            }
+            let seen = self.standing();
+            // In this order: whatever is committed by then is in the ledger.
+            let commit = self.group.committed();
+            let ledger = self.ledger();
+            self.across.committed(&ledger, commit);
+            if self.across.has_work() {
+                continue;
+            }
+            let is_new = || {
+                let is_new = self.across.has_work() || self.standing() != seen;
+                (is_new || self.group.is_over()).then_some(())
+            };
+            let news = self.group.standing_changed().until(is_new);
+            if self.across.is_idle(&ledger) && tried_again.is_empty() {
+                news.await;
+            } else if within(&**self.group.env(), TICK, news).await.is_none() {
+                for output in tried_again.drain(..) {
+                    let _ = self.carry_out(output).await;
+                }
+                self.across.tick(&self.ledger());
+            }
+        }
+    }
+
+    /// What changes when there may be something to say.
+    fn standing(&self) -> (Option<Term>, u64, u64) {
+        let (prepared, decisions) = (self.group.prepared(), self.group.decisions());
+        let leading = self.group.leading();
+        (leading, prepared.version(), decisions.version())
+    }
+
+    /// Does what the leader of the group says; gives back what must be tried again.
+    async fn carry_out(self: &Arc<Self>, output: Output) -> Result<(), Output> {
+        match &output {
+            Output::Send { to, message } => self.tell(*to, message.clone()),
+            // Its session learns of it from the logs.
+            Output::Decided { .. } => {}
+            Output::Append { event, .. } => {
+                let (engine, event) = (self.clone(), event.clone());
+                let appended = coro::run(Arc::default(), move || match event {
+                    Event::Resolution { id, outcome } => engine.resolve_part(id, outcome),
+                    Event::Forgotten { id } => engine.forget_decision(id),
+                    Event::Local | Event::Prepare { .. } | Event::Ceiling(_) => Ok(()),
+                });
+                if appended.await.is_err() && self.group.leading().is_some() {
+                    return Err(output);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Says something to the leader of another group, as far as is known who that is.
+    fn tell(&self, to: GroupId, message: Message) {
+        let Some(other) = self.across.neighbour(to) else {
+            return;
+        };
+        let from = self.group.id();
+        if other.group.leading().is_some() {
+            other.receive_across(from, message);
+        } else if let Some(node) = other.group.leader() {
+            let frame = Frame::Across { from, message };
+            other.group.send(node, &frame);
+        }
+    }
+
+    /// A transaction of the group's own.
+    fn begin_own(&self, locks: Option<TxnLocks>) -> Result<Txn<Arc<Group>>> {
+        let open = self.group.open_transaction()?;
+        let term = self.group.leading().ok_or_else(not_leader)?;
+        let id = self.next_id(term)?;
+        let mut locks =
+            locks.unwrap_or_else(|| TxnLocks::new(self.locks.clone(), Party::Transaction(id)));
+        locks.bind(term)?;
+        let options = TxnOptions::default();
+        let mut txn = Txn::new(self.group.clone(), id, locks, &self.serial, options);
+        txn.set_open(open);
+        Ok(txn)
+    }
+
+    /// Makes the changes of a part, or drops them; nothing when it is not there any more.
+    fn resolve_part(&self, id: SpanningId, outcome: Outcome) -> Result<()> {
+        let name = name_of(id);
+        let mut resolving = match self.prepared.begin(&name, &self.locks) {
+            Err(error) if error.state() == SqlState::UNDEFINED_OBJECT => return Ok(()),
+            resolving => resolving?,
+        };
+        let newest = self.group.prepared().newest();
+        let Some(header) = newest.get(&name) else {
+            return Ok(());
+        };
+        if let Outcome::Committed(at) = outcome {
+            self.group.pass(at);
+        }
+        let txn = self.begin_own(Some(resolving.locks()))?;
+        txn.resolve(header, Resolution::Decided(outcome), Durability::On)?;
+        resolving.done();
+        // Readers wait for it.
+        self.group.standing_changed().notify_all();
+        Ok(())
+    }
+
+    /// Nobody will ask any more what became of a transaction.
+    fn forget_decision(&self, id: SpanningId) -> Result<()> {
+        self.begin_own(None)?.forget_decision(id)
+    }
+}

@@ -1,0 +1,473 @@
+//! Transactions across two groups, over lost leaders.
+
+use base::cluster::Administration;
+use base::engine::{Administrator, Reading, Writing};
+
+use super::*;
+
+const FIRST: GroupId = GroupId(1);
+const SECOND: GroupId = GroupId(2);
+const VOTERS: u64 = 3;
+
+/// A node with its engines of both groups.
+#[derive(Clone)]
+struct Both {
+    host: Arc<Host>,
+    engines: [Arc<KvEngine>; 2],
+}
+
+impl Neighbours for Both {
+    fn engine(&self, group: GroupId) -> Option<Arc<KvEngine>> {
+        let found = self.engines.iter().find(|one| one.group().id() == group);
+        found.cloned()
+    }
+}
+
+impl Both {
+    fn leads_both(&self) -> bool {
+        let mut engines = self.engines.iter();
+        engines.all(|engine| engine.group().leading().is_some())
+    }
+
+    /// Waits until what rests on this debt may be told.
+    fn settle(&self, debt: &Debt) -> Result<()> {
+        for part in debt.groups() {
+            let engine = self.engine(part.group).expect("one of two");
+            let debt = Debt::of(part.group, part.position);
+            coro::wait(engine.settle(debt, Durability::On))??;
+        }
+        Ok(())
+    }
+}
+
+type All = Arc<Mutex<BTreeMap<NodeId, Arc<Both>>>>;
+
+struct Groups {
+    world: World,
+    nodes: All,
+}
+
+impl Groups {
+    fn new(seed: u64) -> Groups {
+        let mut groups = Groups {
+            world: World::new(seed),
+            nodes: All::default(),
+        };
+        (1..=VOTERS).for_each(|id| groups.start(NodeId(id)));
+        groups
+    }
+
+    fn start(&mut self, node: NodeId) {
+        let host = self.world.start(node);
+        let members: Vec<_> = (1..=VOTERS)
+            .map(|id| Member {
+                node: NodeId(id),
+                name: format!("n{id}").into(),
+                voter: true,
+                ..Member::default()
+            })
+            .collect();
+        let engines = [FIRST, SECOND].map(|group| {
+            let config = GroupConfig {
+                cluster: 9,
+                group,
+                node,
+                directory: format!("g{group}"),
+                founded: Directory::founded(&members, 1),
+                settings: GroupSettings::default(),
+            };
+            let open = KvEngine::open(host.clone(), config, host.clone(), Arc::new(()));
+            let engine = self.world.run(open).expect("the group opens");
+            self.world.attach(node, engine.group().clone());
+            engine
+        });
+        let both = Arc::new(Both { host, engines });
+        let known: Arc<dyn Neighbours> = both.clone();
+        for engine in &both.engines {
+            engine.set_neighbours(Arc::downgrade(&known));
+        }
+        self.nodes.lock().insert(node, both);
+    }
+
+    fn crash(&mut self, node: NodeId) {
+        self.nodes.lock().remove(&node);
+        self.world.crash(node);
+    }
+
+    fn cut_off(&mut self, node: NodeId, is_cut: bool) {
+        for other in (1..=VOTERS).map(NodeId) {
+            self.world.link(node, other, !is_cut);
+        }
+    }
+
+    /// The node that leads both groups, once one does.
+    fn leader(&mut self) -> (NodeId, Arc<Both>) {
+        let nodes = self.nodes.clone();
+        self.world
+            .until("a leader of both", |_| leader_of_both(&nodes).is_some());
+        leader_of_both(&self.nodes).expect("just found")
+    }
+
+    fn session<T: 'static>(&mut self, body: impl FnOnce(&Both) -> Result<T> + 'static) -> T {
+        let (_, node) = self.leader();
+        let body = move || body(&node);
+        self.world.session(body).expect("it succeeds")
+    }
+
+    /// Has the leader of the second group follow that of the first, as long as the world runs.
+    fn keep_together(&mut self) {
+        let nodes = self.nodes.clone();
+        self.world.spawn(async move {
+            loop {
+                let known: Vec<_> = nodes.lock().values().cloned().collect();
+                let leads = |node: &&Arc<Both>, group: usize| {
+                    node.engines[group].group().leading().is_some()
+                };
+                let first = known.iter().find(|node| leads(node, 0));
+                let second = known.iter().find(|node| leads(node, 1));
+                if let (Some(first), Some(second)) = (first, second) {
+                    if !Arc::ptr_eq(first, second) {
+                        let name = format!("n{}", first.engines[0].group().node());
+                        let wish = Administration::Switchover(Some(name.into()));
+                        let _ = second.engines[1].administer(wish).await;
+                    }
+                }
+                let Some(any) = known.first() else { return };
+                env::sleep(&*any.host, Duration::from_millis(50)).await;
+            }
+        });
+    }
+}
+
+fn leader_of_both(nodes: &All) -> Option<(NodeId, Arc<Both>)> {
+    let nodes = nodes.lock();
+    let found = nodes.iter().find(|(_, node)| node.leads_both());
+    found.map(|(id, node)| (*id, node.clone()))
+}
+
+/// Moves an amount from an account of the first group to one of the second, and notes it in both.
+fn transfer_across(node: &Both, id: &str, (from, to): (i64, i64), amount: i64) -> Result<Debt> {
+    let [first, second] = &node.engines;
+    let mut branches = Vec::new();
+    for (engine, account, amount) in [(first, from, -amount), (second, to, amount)] {
+        let mut txn = engine.begin_branch(TxnOptions::default())?;
+        add(&mut txn, account, amount)?;
+        coro::wait(env::sleep(&*node.host, Duration::from_millis(1)))?;
+        txn.begin_statement()?;
+        let row = RowBuilder::new(3)
+            .value(id.as_bytes())
+            .value(account.to_string().as_bytes())
+            .value(amount.to_string().as_bytes());
+        let inserted = txn.insert(LEDGER, id.as_bytes(), &row.finish())?;
+        assert_eq!(inserted, Inserted::Done);
+        branches.push(Branch {
+            engine: engine.clone(),
+            txn: Box::new(txn),
+        });
+    }
+    commit_across(branches, Timestamp(0), Durability::On)
+}
+
+/// The balances of a group and what its ledger says of them, by transfer.
+fn contents(engine: &KvEngine) -> (Vec<i64>, BTreeMap<String, i64>) {
+    let store = engine.group().store();
+    let mut balances = Vec::new();
+    for_each_row(&store, ACCOUNTS, |_, row| {
+        balances.push(value_of(row));
+        Ok(())
+    })
+    .unwrap();
+    let mut moves = BTreeMap::new();
+    for_each_row(&store, LEDGER, |_, row| {
+        let row = Row::parse(row)?;
+        let text = |column| std::str::from_utf8(row.column(column).unwrap()).unwrap();
+        moves.insert(text(0).to_owned(), text(2).parse().unwrap());
+        Ok(())
+    })
+    .unwrap();
+    (balances, moves)
+}
+
+/// One statement that reads both groups: the sum of all balances, and the transfers that each ledger
+/// has.
+fn read_both(node: &Both) -> Result<(i64, [BTreeSet<String>; 2])> {
+    let branch = |engine: &Arc<KvEngine>| -> Result<Branch> {
+        let txn = Box::new(engine.begin_branch(TxnOptions::default())?);
+        let engine = engine.clone();
+        Ok(Branch { engine, txn })
+    };
+    let mut branches: Vec<_> = node.engines.iter().map(branch).collect::<Result<_>>()?;
+    begin_statement_across(&mut branches, Timestamp(i64::MIN))?;
+    let (mut sum, mut ledgers) = (0, [BTreeSet::new(), BTreeSet::new()]);
+    let mut debt = Debt::NONE;
+    for (branch, ledger) in branches.iter_mut().zip(&mut ledgers) {
+        // Whatever happens in between, it is of one state.
+        coro::wait(env::sleep(&*node.host, Duration::from_millis(2)))?;
+        for tree in [ACCOUNTS, LEDGER] {
+            let (mut rest, mut batch) = (Some(KeyRange::all()), RowBatch::default());
+            while let Some(range) = rest {
+                let forward = Direction::Forward;
+                rest = branch.txn.scan(tree, &range, forward, 10, &mut batch)?;
+                for (key, row) in batch.iter() {
+                    match tree == ACCOUNTS {
+                        true => sum += value_of(row),
+                        false => drop(ledger.insert(String::from_utf8_lossy(key).into())),
+                    }
+                }
+            }
+        }
+        debt.merge(branch.txn.debt());
+    }
+    node.settle(&debt)?;
+    Ok((sum, ledgers))
+}
+
+/// Reads until `until`; how often that was answered. What was acknowledged before is seen, and
+/// never one group's half of a transfer.
+async fn reader(nodes: All, told: Arc<Mutex<Told>>, until: env::Instant) -> usize {
+    let mut answered = 0;
+    loop {
+        let Some(any) = nodes.lock().values().next().cloned() else {
+            return answered;
+        };
+        if any.host.now() >= until {
+            return answered;
+        }
+        let random = any.host.random();
+        env::sleep(&*any.host, Duration::from_micros(random % 10_000)).await;
+        let Some((_, node)) = leader_of_both(&nodes) else {
+            continue;
+        };
+        let acknowledged = told.lock().committed.clone();
+        let read = run_on(&node, read_both);
+        let patience = Duration::from_secs(3);
+        let Some(Ok((sum, [first, second]))) =
+            crate::group::within(&*any.host, patience, read).await
+        else {
+            continue;
+        };
+        assert_eq!(sum, 2 * 100 * BALANCES);
+        assert_eq!(first, second);
+        let lost = acknowledged.difference(&first).next();
+        assert_eq!(lost, None, "acknowledged before, and not seen");
+        answered += 1;
+    }
+}
+
+/// Runs a session on a node. It dies with the node, and then never answers.
+fn run_on<T: Send + 'static>(
+    node: &Arc<Both>,
+    body: impl FnOnce(&Both) -> T + Send + 'static,
+) -> impl Future<Output = T> {
+    let reply = Arc::new((Mutex::new(None), Event::new()));
+    let (slot, inner) = (reply.clone(), node.clone());
+    let session = move || -> env::LocalBoxFuture<'static, ()> {
+        Box::pin(coro::run(Arc::default(), move || {
+            let result = body(&inner);
+            *slot.0.lock() = Some(result);
+            slot.1.notify_all();
+        }))
+    };
+    node.host
+        .spawn(Reactor::Session(0), "session", Box::new(session));
+    async move { reply.1.until(|| reply.0.lock().take()).await }
+}
+
+/// Whether nothing of a transaction across groups is left on the leader.
+fn is_settled_down(node: &Both) -> bool {
+    node.engines.iter().all(|engine| {
+        let (prepared, decisions) = (engine.group().prepared(), engine.group().decisions());
+        prepared.newest().iter().next().is_none()
+            && decisions.newest().is_empty()
+            && engine.locks().is_empty()
+    })
+}
+
+fn check(node: &Both, told: &Told) {
+    let [first, second] = [0, 1].map(|group| contents(&node.engines[group]));
+    let opposite = |moves: &BTreeMap<String, i64>| -> BTreeMap<String, i64> {
+        moves
+            .iter()
+            .map(|(id, amount)| (id.clone(), -amount))
+            .collect()
+    };
+    assert_eq!(first.1, opposite(&second.1), "all or nothing");
+    for (balances, moves) in [&first, &second] {
+        let expected = 100 * BALANCES + moves.values().sum::<i64>();
+        assert_eq!(balances.iter().sum::<i64>(), expected);
+    }
+    let there = |id: &&String| first.1.contains_key(*id);
+    assert_eq!(told.committed.iter().find(|id| !there(id)), None, "lost");
+    assert_eq!(told.refused.iter().find(there), None, "refused, and there");
+}
+
+#[test]
+fn a_commit_across_groups_is_resolved_in_both_and_forgotten() {
+    let mut groups = Groups::new(61);
+    groups.keep_together();
+    groups.session(|node| {
+        node.engines
+            .iter()
+            .try_for_each(|engine| create(engine, BALANCES))
+    });
+    groups.session(|node| {
+        let debt = transfer_across(node, "one", (0, 1), 30)?;
+        assert_eq!(debt.groups().count(), 2);
+        assert_eq!(node.engines[0].prepared()?.0, [], "no client sees it");
+        node.settle(&debt)
+    });
+    let (_, node) = groups.leader();
+    let all = node.clone();
+    groups
+        .world
+        .until("nothing to be left", move |_| is_settled_down(&all));
+    let told = Told {
+        committed: ["one".to_owned()].into(),
+        ..Told::default()
+    };
+    check(&node, &told);
+}
+
+#[test]
+fn what_cannot_be_prepared_in_one_group_is_aborted_in_the_other() {
+    let mut groups = Groups::new(62);
+    groups.keep_together();
+    groups.session(|node| {
+        node.engines
+            .iter()
+            .try_for_each(|engine| create(engine, BALANCES))
+    });
+    let error = groups.session(|node| {
+        let [first, second] = &node.engines;
+        let mut branches = Vec::new();
+        for (engine, isolation) in [
+            (first, Isolation::ReadCommitted),
+            (second, Isolation::Serializable),
+        ] {
+            let mut txn = engine.begin_branch(TxnOptions {
+                isolation,
+                ..TxnOptions::default()
+            })?;
+            add(&mut txn, 1, 5)?;
+            branches.push(Branch {
+                engine: engine.clone(),
+                txn: Box::new(txn),
+            });
+        }
+        let committed = commit_across(branches, Timestamp(0), Durability::On);
+        Ok(committed.unwrap_err())
+    });
+    assert_eq!(error.state(), SqlState::FEATURE_NOT_SUPPORTED);
+    let (_, node) = groups.leader();
+    let all = node.clone();
+    groups
+        .world
+        .until("nothing to be left", move |_| is_settled_down(&all));
+    check(&node, &Told::default());
+}
+
+/// One client: transfers, one after the other, until `until`.
+async fn client(nodes: All, told: Arc<Mutex<Told>>, name: usize, until: env::Instant) {
+    let mut number = 0;
+    loop {
+        let Some(any) = nodes.lock().values().next().cloned() else {
+            return;
+        };
+        if any.host.now() >= until {
+            return;
+        }
+        let Some((_, node)) = leader_of_both(&nodes) else {
+            env::sleep(&*any.host, Duration::from_millis(5)).await;
+            continue;
+        };
+        let id = format!("{name}-{number}");
+        number += 1;
+        let random = node.host.random();
+        env::sleep(&*node.host, Duration::from_micros(random % 20_000)).await;
+        let accounts = (random as i64 & 7) % BALANCES;
+        let between = (accounts, (random as i64 >> 8 & 7) % BALANCES);
+        let own = id.clone();
+        let answered = run_on(&node, move |node: &Both| {
+            let debt = transfer_across(node, &own, between, 1)?;
+            node.settle(&debt)
+        });
+        let patience = Duration::from_secs(3);
+        let answer = crate::group::within(&*any.host, patience, answered).await;
+        let mut told = told.lock();
+        match answer {
+            Some(Ok(())) => drop(told.committed.insert(id)),
+            Some(Err(error)) if error.state() == SqlState::SERIALIZATION_FAILURE => {
+                told.refused.insert(id);
+            }
+            _ => told.unknown += 1,
+        }
+    }
+}
+
+/// What clients were told, and how many reads were answered.
+fn bank(seed: u64, faults: usize) -> (Told, usize) {
+    let mut groups = Groups::new(seed);
+    groups.keep_together();
+    groups.session(|node| {
+        node.engines
+            .iter()
+            .try_for_each(|engine| create(engine, BALANCES))
+    });
+    let told = Arc::new(Mutex::new(Told::default()));
+    let end = groups.world.now().after(Duration::from_millis(500));
+    let end = end.after(Duration::from_secs(2) * faults as u32);
+    let running = Arc::new(Mutex::new(8));
+    let reads = Arc::new(Mutex::new(0));
+    for _ in 0..3 {
+        let (nodes, told, reads) = (groups.nodes.clone(), told.clone(), reads.clone());
+        groups.world.spawn(async move {
+            let answered = reader(nodes, told, end).await;
+            *reads.lock() += answered;
+        });
+    }
+    for name in 0..8 {
+        let (nodes, told, running) = (groups.nodes.clone(), told.clone(), running.clone());
+        groups.world.spawn(async move {
+            client(nodes, told, name, end).await;
+            *running.lock() -= 1;
+        });
+    }
+    for fault in 0..faults {
+        groups.world.pass(Duration::from_millis(700));
+        let (leader, _) = groups.leader();
+        if fault % 2 == 0 {
+            groups.crash(leader);
+            groups.world.pass(Duration::from_millis(500));
+            groups.start(leader);
+            continue;
+        }
+        groups.cut_off(leader, true);
+        groups.world.pass(Duration::from_secs(1));
+        groups.cut_off(leader, false);
+    }
+    groups.world.until("the clients", |_| *running.lock() == 0);
+    let (_, node) = groups.leader();
+    let all = node.clone();
+    groups
+        .world
+        .until("nothing to be left", move |_| is_settled_down(&all));
+    let told = std::mem::take(&mut *told.lock());
+    check(&node, &told);
+    let reads = *reads.lock();
+    (told, reads)
+}
+
+#[test]
+fn transfers_across_groups_are_all_or_nothing_whoever_leads() {
+    let (mut committed, mut refused, mut read) = (0, 0, 0);
+    for seed in 0..3 {
+        let (told, reads) = bank(seed, 4);
+        committed += told.committed.len();
+        refused += told.refused.len();
+        read += reads;
+    }
+    assert!(
+        committed > 200 && refused > 10 && read > 200,
+        "{committed}, {refused}, {read}"
+    );
+}
