@@ -113,6 +113,8 @@ create table nothing ();
 create table no_rows (a integer unique, b text);
 create table late_keys (k integer primary key deferrable initially deferred, v text unique deferrable, unique nulls not distinct (v, k) deferrable initially deferred);
 insert into late_keys values (2, 'b'), (1, 'a'), (3, null);
+create table excluded (room integer, during int4range, note text, starts integer, gone boolean, constraint excluded_r exclude using gist (during with &&) include (note) where (not gone), exclude (room with =) deferrable initially deferred, constraint "odd excl" exclude using hash (lower(note) with =), exclude using btree (room desc with =, starts nulls first with =) deferrable);
+insert into excluded values (1, '[1,5)', 'a', 1, false), (2, '[5,6)', 'b', 2, false), (3, '[1,5)', 'c', 3, true);
 create table parameters (a integer) with (fillfactor = 70);
 
 -- Indexes.

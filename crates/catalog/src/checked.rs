@@ -17,10 +17,6 @@
 //!   defines constraints asks [`Index::is_unique`] and [`Index::is_primary`].
 //! - A table whose primary key can be deferred has its rows under numbers.
 //! - It is on columns alone, also where NULLs are equal to it.
-//!
-//! # What it leaves out
-//! Exclusion constraints.
-
 use base::codec::Reader;
 use base::Result;
 
@@ -48,8 +44,10 @@ impl Index {
 
     /// Whether its constraint is deferred until SET CONSTRAINTS says otherwise.
     pub fn is_initially_deferred(&self) -> bool {
+        let exclusion = self.exclusion.as_ref();
         self.checked
             .is_some_and(|checked| checked.initially_deferred)
+            || exclusion.is_some_and(|exclusion| exclusion.initially_deferred)
     }
 }
 

@@ -12,13 +12,13 @@ use super::sequence::{self, Sequence};
 use super::trigger;
 use super::view::{self, View};
 use super::{
-    checked, computed, foreign, index_form, Check, Column, Identity, Index, IndexForm,
+    checked, computed, exclusion, foreign, index_form, Check, Column, Identity, Index, IndexForm,
     IndexedColumn, RelationKind, Table,
 };
 use types::TypeId;
 
 /// The version of this encoding.
-const FORMAT: u64 = 10;
+const FORMAT: u64 = 11;
 
 /// The oldest that is read as well; any other is refused.
 const FORMAT_OLDEST: u64 = 4;
@@ -37,8 +37,8 @@ const FORMAT_OF_TRIGGERS: u64 = 7;
 /// Older ones end before partitions.
 const FORMAT_OF_PARTITIONS: u64 = 9;
 
-// Of format 10 are those whose indexes may have constraints that are checked later, by a flag that
-// older ones never have.
+// Of format 10 are those whose indexes may have constraints that are checked later, and of format 11
+// those that may have exclusion constraints, by flags that older ones never have.
 
 /// The row of a table.
 pub fn encode(table: &Table) -> Vec<u8> {
@@ -89,10 +89,14 @@ pub fn encode(table: &Table) -> Vec<u8> {
         out.push(
             u8::from(index.unique)
                 | u8::from(index.nulls_equal) << 1
-                | u8::from(index.checked.is_some()) << 2,
+                | u8::from(index.checked.is_some()) << 2
+                | u8::from(index.exclusion.is_some()) << 3,
         );
         if let Some(checked) = &index.checked {
             checked::encode(checked, &mut out);
+        }
+        if let Some(exclusion) = &index.exclusion {
+            exclusion::encode(exclusion, &mut out);
         }
         put_varint(&mut out, u64::from(index.constraint));
         put_varint(&mut out, index.tree.0);
@@ -279,11 +283,15 @@ fn read_column(reader: &mut Reader<'_>) -> Result<Column> {
 fn read_index(reader: &mut Reader<'_>, format: u64) -> Result<Index> {
     let (oid, name) = (reader.varint_as()?, reader.str()?.to_owned());
     let primary = reader.u8()? != 0;
-    // 1: unique; 2: NULLs are equal; 4: checked later.
+    // 1: unique; 2: NULLs are equal; 4: checked later; 8: of an exclusion constraint.
     let unique = reader.u8()?;
     let checked = match unique & 4 {
         0 => None,
         _ => Some(checked::decode(reader)?),
+    };
+    let exclusion = match unique & 8 {
+        0 => None,
+        _ => Some(Box::new(exclusion::decode(reader)?)),
     };
     Ok(Index {
         oid,
@@ -292,6 +300,7 @@ fn read_index(reader: &mut Reader<'_>, format: u64) -> Result<Index> {
         unique: unique & 1 != 0,
         nulls_equal: unique & 2 != 0,
         checked,
+        exclusion,
         constraint: reader.varint_as()?,
         tree: TreeId(reader.varint()?),
         columns: read_list(reader, |reader| {
@@ -343,8 +352,8 @@ mod tests {
     use super::super::trigger::{Condition, ConstraintTrigger, Enabled, Events, Timing};
     use super::super::Trigger;
     use super::super::{
-        Action, Checked, Computed, ComputedKey, ForeignKey, ForeignPart, KeySource, Policy,
-        PolicyCommand,
+        Action, Checked, Computed, ComputedKey, Exclusion, ForeignKey, ForeignPart, KeySource,
+        Policy, PolicyCommand,
     };
     use super::*;
 
@@ -369,6 +378,7 @@ mod tests {
             unique: true,
             nulls_equal: false,
             checked: None,
+            exclusion: None,
             constraint: 0,
             tree: TreeId(16_401),
             columns: Vec::new(),
@@ -419,6 +429,7 @@ mod tests {
                     unique: true,
                     nulls_equal: false,
                     checked: None,
+                    exclusion: None,
                     constraint: 16_386,
                     tree: TreeId(16_400),
                     columns: vec![IndexedColumn {
@@ -438,6 +449,16 @@ mod tests {
                         initially_deferred: true,
                     }),
                     ..Index::default()
+                },
+                Index {
+                    oid: 16_393,
+                    constraint: 16_394,
+                    exclusion: Some(Box::new(Exclusion {
+                        operators: vec![3_888, 96],
+                        deferrable: true,
+                        initially_deferred: false,
+                    })),
+                    ..computed_index()
                 },
             ],
             checks: vec![Check {

@@ -37,6 +37,7 @@ pub mod default_acl;
 pub mod depend;
 pub mod descriptor;
 pub mod domain;
+pub mod exclusion;
 pub mod extension;
 pub mod extension_store;
 pub mod foreign;
@@ -80,6 +81,7 @@ pub use checked::Checked;
 pub use computed::{Computed, ComputedKey, KeyOrder, KeySource};
 pub use depend::{Dependency, DependencyKind, Object};
 pub use domain::{Domain, DomainCheck};
+pub use exclusion::Exclusion;
 pub use extension::Extension;
 pub use foreign::{Action, ForeignKey, ForeignPart};
 pub use partition::{PartitionKey, PartitionOf};
@@ -353,6 +355,8 @@ pub struct Index {
     pub constraint: u32,
     /// What is said of the constraint if rows are compared later; then it is not `unique`.
     pub checked: Option<Checked>,
+    /// What it has if it is of an exclusion constraint; then it is a computed one, and not `unique`.
+    pub exclusion: Option<Box<Exclusion>>,
     /// Its entries; for the primary key the tree of the table.
     pub tree: TreeId,
     /// Its columns, most significant first; none if it is a computed one.

@@ -35,6 +35,15 @@ pub const TSVECTOR_OPS_GIST: u32 = 10_072;
 /// The oid of `gist_hstore_ops`, likewise.
 pub const HSTORE_OPS_GIST: u32 = 9_684;
 
+/// The family of gist for addresses.
+pub const NETWORK_OPS_GIST: u32 = 3_550;
+
+/// That of spgist.
+pub const NETWORK_OPS_SPGIST: u32 = 3_794;
+
+/// The families of `btree_gist`.
+pub const BTREE_GIST_FAMILIES: std::ops::RangeInclusive<u32> = 9_650..=9_669;
+
 /// Whether a class of gist is one of inverted indexes.
 pub fn is_inverted_gist(class: u32) -> bool {
     matches!(class, TSVECTOR_OPS_GIST | HSTORE_OPS_GIST)

@@ -1,9 +1,12 @@
 //! Rows in memory, counted.
 //!
 //! [`RowStore`] is where a statement keeps rows: each is taken from the node's memory
-//! ([`base::memory`]) before it is kept, and given back with the store.
+//! ([`base::memory`]) before it is kept, and given back with the store, which is dropped in turns
+//! ([`base::large`]).
 
+use base::coro;
 use base::hash::HashMap;
+use base::large::{Items, Large, DROP_WORK};
 use base::memory::Reservation;
 use base::Result;
 use planner::plan::Row;
@@ -18,7 +21,7 @@ pub const HASHED_BYTES: usize = 112;
 /// Rows, and the memory that they take.
 #[derive(Debug, Default)]
 pub struct RowStore {
-    rows: Vec<Row>,
+    rows: Large<Vec<Row>>,
     held: Reservation,
 }
 
@@ -26,13 +29,14 @@ impl RowStore {
     /// No rows yet, for what an error names so.
     pub fn of(what: &'static str) -> RowStore {
         RowStore {
-            rows: Vec::new(),
+            rows: Large::default(),
             held: Reservation::of(what),
         }
     }
 
     /// These rows, with the memory that was taken for them.
     pub fn holding(rows: Vec<Row>, held: Reservation) -> RowStore {
+        let rows = rows.into();
         RowStore { rows, held }
     }
 
@@ -43,7 +47,7 @@ impl RowStore {
     pub fn counted(what: &'static str, rows: Vec<Row>) -> Result<RowStore> {
         let mut held = Reservation::of(what);
         held.grow(rows.iter().map(row_bytes).sum())?;
-        Ok(RowStore { rows, held })
+        Ok(RowStore::holding(rows, held))
     }
 
     /// Keeps a row.
@@ -104,7 +108,7 @@ impl IntoIterator for RowStore {
 /// The rows of a store, one after the other. Their memory is given back when all are gone.
 #[derive(Debug)]
 pub struct StoredRows {
-    rows: std::vec::IntoIter<Row>,
+    rows: Items<std::vec::IntoIter<Row>>,
     _held: Reservation,
 }
 
@@ -135,6 +139,12 @@ pub struct PackedRows {
 
 /// How many rows lie in one piece of memory.
 const PIECE_ROWS: usize = 256;
+
+impl Drop for PackedRows {
+    fn drop(&mut self) {
+        self.drop_pieces(0);
+    }
+}
 
 impl PackedRows {
     /// No rows yet, of so many columns, of which these are kept.
@@ -186,10 +196,18 @@ impl PackedRows {
 
     /// Forgets all rows, and keeps the memory of a few.
     pub fn clear(&mut self) {
-        self.pieces.truncate(1);
+        self.drop_pieces(1);
         self.pieces.iter_mut().for_each(Vec::clear);
         self.len = 0;
         self.held.shrink(usize::MAX);
+    }
+
+    /// Drops the pieces from a place on, in turns.
+    fn drop_pieces(&mut self, first: usize) {
+        while self.pieces.len() > first {
+            let values = self.pieces.pop().map_or(0, |piece| piece.len());
+            coro::work_uninterrupted(values * DROP_WORK / 4);
+        }
     }
 
     /// The kept values of a row.
@@ -373,5 +391,36 @@ mod tests {
             std::iter::successors(places.first(1), |place| places.next(*place)).collect();
         assert_eq!(all, [7, 4, 1]);
         assert_eq!(places.first(3), None);
+    }
+
+    /// How often a statement gives way.
+    fn turns(statement: impl FnOnce() + 'static) -> usize {
+        use std::future::Future;
+        use std::task::{Context, Poll, Waker};
+        let mut run = coro::run(std::sync::Arc::default(), statement);
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut turns = 0;
+        while std::pin::Pin::new(&mut run).poll(&mut cx) == Poll::Pending {
+            turns += 1;
+        }
+        turns
+    }
+
+    #[test]
+    fn rows_that_are_kept_are_dropped_in_turns() {
+        const TURN: usize = base::limits::WORK_PER_TURN / DROP_WORK;
+        let mut rows = RowStore::of("A test");
+        let mut packed = PackedRows::new("A test", 4, vec![0, 1, 2, 3]);
+        for _ in 0..2 * TURN {
+            let row = vec![Datum::Int4(1), Datum::Null, Datum::Null, Datum::Null];
+            packed.push(&mut row.clone()).unwrap();
+            rows.push(row).unwrap();
+        }
+        let rest = rows.rows_mut().split_off(TURN);
+        let mut rest = RowStore::counted("A test", rest).unwrap().into_iter();
+        assert!(rest.next().is_some());
+        assert_eq!(turns(|| drop(rows)), 1);
+        assert_eq!(turns(|| drop(rest)), 0, "one is missing");
+        assert_eq!(turns(|| drop(packed)), 2);
     }
 }

@@ -104,8 +104,8 @@ pub use array_shapes::{check_stackable, stacked};
 pub use comparison::check_sortable;
 pub use registry::under_keyword;
 pub use registry::{
-    all_casts, all_functions, all_operators, cast_between, casts_of, function_by_oid,
-    functions_named, operator_by_oid, operators_for, operators_named,
+    all_casts, all_functions, all_operators, any_operator_by_oid, cast_between, casts_of,
+    function_by_oid, functions_named, operator_by_oid, operators_for, operators_named,
 };
 pub use resolve::{
     find_coercion, resolve_aggregate, resolve_function, resolve_operator, resolve_type_function,

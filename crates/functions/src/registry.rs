@@ -167,6 +167,15 @@ pub fn operator_by_oid(oid: u32) -> Option<&'static Operator> {
     registry().operators_by_oid.get(&oid).copied()
 }
 
+/// The operator of that OID, built in or of any extension.
+pub fn any_operator_by_oid(oid: u32) -> Option<&'static Operator> {
+    let of_extensions = || {
+        let mut all = extensions::ALL.iter();
+        all.find_map(|own| extensions::operators_of(own.name).find(|known| known.oid == oid))
+    };
+    operator_by_oid(oid).or_else(of_extensions)
+}
+
 /// The cast between two types.
 pub fn cast_between(source: TypeId, target: TypeId) -> Option<&'static Cast> {
     registry().casts.get(&(source, target)).map(|found| found.0)

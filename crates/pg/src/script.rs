@@ -45,6 +45,8 @@ pub struct Control {
     pub idle_session_timeout: Cell<Option<Duration>>,
     /// How many statements have been executed to their end.
     pub executed: Cell<u32>,
+    /// Whether the script was dropped where it could not have given way.
+    pub dropped_outside: Cell<bool>,
 }
 
 impl Control {
@@ -84,6 +86,12 @@ pub fn debt(lsn: u64) -> Debt {
         lsn: Lsn(lsn),
     };
     Debt::of(GroupId(1), position)
+}
+
+impl Drop for Script {
+    fn drop(&mut self) {
+        self.control.dropped_outside.set(!coro::inside());
+    }
 }
 
 impl Script {

@@ -33,7 +33,7 @@ use functions::{Aggregate, Coercion, Function, Volatility};
 use types::{Datum, TypeId};
 
 pub use domain::DomainTest;
-pub use entries::{EntryRule, KeyValue};
+pub use entries::{EntryRule, ExclusionRule, KeyValue, Search};
 pub use foreign::Rules;
 pub use inverted::{Asked, InvertedAccess, Term};
 pub use literal::{Literal, Taken};
@@ -573,7 +573,7 @@ pub struct Target {
     /// Its CHECK constraints: name and condition over the new row.
     pub checks: Vec<(String, Program)>,
     /// How entries of its computed indexes are made.
-    pub entries: Vec<EntryRule>,
+    pub entries: Rc<[EntryRule]>,
     /// The foreign keys that may be touched, if any.
     pub rules: Option<Rc<Rules>>,
     /// The triggers that may be set off, if any.

@@ -34,9 +34,10 @@ use crate::Failure;
 /// to which NULLs are equal; format 4: orders of NULLs in indexes, keys of jsonb, types of one's own;
 /// format 5: what ANALYZE has found, which goes with its table, and triggers; format 6: domains; format 7: partitions;
 /// format 8: types of extensions, unique constraints that are checked later, further groups, prepared
-/// transactions; format 9: keys that are arrays, notifications).
+/// transactions; format 9: keys that are arrays, notifications; format 10: exclusion constraints, parts of
+/// transactions across groups).
 /// `tests/directories` keeps a directory of an older format for each raise from format 4 on.
-pub const FORMAT: u32 = 9;
+pub const FORMAT: u32 = 10;
 
 /// See [`FORMAT`].
 const FORMAT_OLDEST: u32 = 2;

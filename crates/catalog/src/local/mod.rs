@@ -36,7 +36,7 @@ use base::sync::Mutex;
 use base::{Key, SequenceId, TreeId};
 
 pub use engine::LocalEngine;
-use store::Store;
+use store::{Store, Tree};
 
 /// The least oid of a local object.
 pub const FIRST_OID: u32 = 0xC000_0000;
@@ -95,12 +95,11 @@ struct Changes {
 const CHANGES_MAX: usize = 1_024;
 
 impl Changes {
-    /// A transaction has written these rows, some of them of other trees than the catalog's.
-    fn add(&mut self, written: Vec<(TreeId, Key)>) {
+    /// A transaction has written these rows of the catalog.
+    fn add(&mut self, rows: Vec<(TreeId, Key)>) {
         self.generation += 1;
-        let catalog = TreeId::FIRST_CATALOG..TreeId::FIRST_USER;
-        let rows = written.into_iter().filter(|row| catalog.contains(&row.0));
-        self.keys.extend(rows.map(|row| (self.generation, row)));
+        let rows = rows.into_iter().map(|row| (self.generation, row));
+        self.keys.extend(rows);
         while self.keys.len() > CHANGES_MAX {
             if let Some((generation, _)) = self.keys.pop_front() {
                 self.before = generation;
@@ -159,6 +158,15 @@ impl Local {
 
     /// Removes all rows of a tree, for good.
     pub fn clear(&self, tree: TreeId) {
-        self.inner.lock().store.clear(tree);
+        let removed = self.inner.lock().store.remove(tree);
+        self.drop_trees(removed);
+    }
+
+    /// Drops trees in turns.
+    fn drop_trees(&self, trees: Vec<Tree>) {
+        for tree in trees {
+            let (bytes, versions) = tree.end();
+            self.inner.lock().store.forget(bytes, versions);
+        }
     }
 }

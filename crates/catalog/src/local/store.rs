@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use base::engine::{IndexDescriptor, TreeDescriptor, TreeKind, TreeSize};
+use base::engine::{Direction, IndexDescriptor, RowBatch, TreeDescriptor, TreeKind, TreeSize};
 use base::key::put_key_column;
+use base::large::Large;
 use base::memory::Reservation;
 use base::row::Row;
 use base::{Error, Key, KeyRange, Result, SqlState, TreeId};
@@ -13,6 +14,9 @@ use super::LOCAL_BYTES_MAX;
 
 /// What a version takes beside its key and row: places in the map, and the allocator's.
 const VERSION_BYTES: usize = 192;
+
+/// Rows that one call of a scan looks at, at most: most of them may have been deleted.
+const LOOKED_MAX: usize = if cfg!(test) { 4 } else { 1_024 };
 
 /// Who wrote a version: no transaction that is still at work, or which one and in which command.
 pub type Writer = Option<(u64, u32)>;
@@ -23,9 +27,18 @@ type Versions = Vec<(Writer, Option<Vec<u8>>)>;
 /// The indexes of tables, by the tree of the table.
 type Indexes = BTreeMap<TreeId, Vec<(TreeId, IndexDescriptor)>>;
 
+/// A local tree.
+#[derive(Default)]
+pub struct Tree {
+    rows: Large<BTreeMap<Key, Versions>>,
+    versions: usize,
+    /// The bytes of all versions, each with its key.
+    bytes: usize,
+}
+
 #[derive(Default)]
 pub struct Store {
-    trees: BTreeMap<TreeId, BTreeMap<Key, Versions>>,
+    trees: BTreeMap<TreeId, Tree>,
     bytes: usize,
     held: Reservation,
     /// Made of the descriptors when it is asked for.
@@ -57,14 +70,21 @@ impl View {
     }
 }
 
+impl Tree {
+    /// Drops it, out of the latch; what the store is to forget then.
+    pub fn end(self) -> (usize, usize) {
+        (self.bytes, self.versions)
+    }
+}
+
 impl Store {
     pub fn get(&self, tree: TreeId, key: &[u8], view: View) -> Option<&[u8]> {
-        view.pick(self.trees.get(&tree)?.get(key)?)
+        view.pick(self.trees.get(&tree)?.rows.get(key)?)
     }
 
     /// Who wrote the newest version of a row.
     pub fn writer(&self, tree: TreeId, key: &[u8]) -> Writer {
-        self.trees.get(&tree)?.get(key)?.last()?.0
+        self.trees.get(&tree)?.rows.get(key)?.last()?.0
     }
 
     /// The rows of a range that a view shows.
@@ -74,6 +94,16 @@ impl Store {
         range: &'s KeyRange,
         view: View,
     ) -> impl DoubleEndedIterator<Item = (&'s Key, &'s [u8])> {
+        let rows = self.versions(tree, range);
+        rows.filter_map(move |(key, versions)| Some((key, view.pick(versions)?)))
+    }
+
+    /// The rows of a range, with all versions.
+    fn versions<'s>(
+        &'s self,
+        tree: TreeId,
+        range: &'s KeyRange,
+    ) -> impl DoubleEndedIterator<Item = (&'s Key, &'s Versions)> {
         let start = Bound::Included(range.start.clone());
         let end = match &range.end {
             // A range that ends before it begins has nothing.
@@ -81,18 +111,46 @@ impl Store {
             None => Bound::Unbounded,
         };
         let rows = self.trees.get(&tree).into_iter();
-        let rows = rows.flat_map(move |rows| rows.range((start.clone(), end.clone())));
-        rows.filter_map(move |(key, versions)| Some((key, view.pick(versions)?)))
+        rows.flat_map(move |tree| tree.rows.range((start.clone(), end.clone())))
+    }
+
+    /// Adds the first rows of a range that a view shows, until there are so many or [`LOOKED_MAX`]
+    /// were looked at; what is left of the range then.
+    pub fn scan(
+        &self,
+        tree: TreeId,
+        (range, direction): (&KeyRange, Direction),
+        most: usize,
+        view: View,
+        batch: &mut RowBatch,
+    ) -> Option<KeyRange> {
+        let rows = self.versions(tree, range);
+        let rows: Box<dyn Iterator<Item = _>> = match direction {
+            Direction::Forward => Box::new(rows),
+            Direction::Backward => Box::new(rows.rev()),
+        };
+        for (looked, (key, versions)) in rows.enumerate() {
+            if batch.len() == most || looked == LOOKED_MAX {
+                let mut rest = range.clone();
+                match direction {
+                    Direction::Forward => rest.start = key.clone(),
+                    Direction::Backward => rest.end = KeyRange::point(key).end,
+                }
+                return Some(rest);
+            }
+            if let Some(row) = view.pick(versions) {
+                batch.push(key, row);
+            }
+        }
+        None
     }
 
     /// How large a tree is in memory, all its versions together.
     pub fn size(&self, tree: TreeId) -> TreeSize {
         let mut size = TreeSize::default();
-        for (key, versions) in self.trees.get(&tree).into_iter().flatten() {
-            size.rows += 1;
-            let rows = versions.iter().flat_map(|(_, row)| row);
-            let bytes = rows.fold(key.len(), |bytes, row| bytes + row.len());
-            size.bytes += bytes as u64;
+        if let Some(tree) = self.trees.get(&tree) {
+            size.rows = tree.rows.len() as u64;
+            size.bytes = tree.bytes as u64;
         }
         size
     }
@@ -121,25 +179,38 @@ impl Store {
         if tree == TreeId::DESCRIPTORS {
             self.indexes = None;
         }
-        let rows = self.trees.entry(tree).or_default();
-        let versions = rows.entry(key.to_vec()).or_default();
+        let tree = self.trees.entry(tree).or_default();
+        tree.versions += 1;
+        tree.bytes += bytes;
+        let versions = tree.rows.entry(key.to_vec()).or_default();
         versions.push((Some(writer), row));
         Ok(())
     }
 
     fn drop_version(&mut self, tree: TreeId, key: &[u8], place: usize) {
-        let Some(rows) = self.trees.get_mut(&tree) else {
+        let Some(tree) = self.trees.get_mut(&tree) else {
             return;
         };
-        if let Some(versions) = rows.get_mut(key) {
+        if let Some(versions) = tree.rows.get_mut(key) {
             let (_, row) = versions.remove(place);
             let bytes = key.len() + row.as_ref().map_or(0, Vec::len);
-            self.bytes = self.bytes.saturating_sub(bytes);
-            self.held.shrink(bytes + VERSION_BYTES);
             if versions.is_empty() {
-                rows.remove(key);
+                tree.rows.remove(key);
             }
+            tree.versions -= 1;
+            tree.bytes -= bytes;
+            self.forget(bytes, 1);
         }
+    }
+
+    /// So many versions of so many bytes are gone.
+    pub fn forget(&mut self, bytes: usize, versions: usize) {
+        self.bytes = self.bytes.saturating_sub(bytes);
+        self.held.shrink(bytes + VERSION_BYTES * versions);
+    }
+
+    fn versions_of(&mut self, tree: TreeId, key: &[u8]) -> Option<&mut Versions> {
+        self.trees.get_mut(&tree)?.rows.get_mut(key)
     }
 
     /// Takes the newest version of a row back.
@@ -147,24 +218,24 @@ impl Store {
         if tree == TreeId::DESCRIPTORS {
             self.indexes = None;
         }
-        let newest = self.trees.get(&tree).and_then(|rows| rows.get(key));
-        if let Some(place) = newest.and_then(|versions| versions.len().checked_sub(1)) {
+        let versions = self.versions_of(tree, key).map(|versions| versions.len());
+        if let Some(place) = versions.and_then(|count| count.checked_sub(1)) {
             self.drop_version(tree, key, place);
         }
     }
 
-    /// Makes the newest version of a row the only one.
-    pub fn settle(&mut self, tree: TreeId, key: &[u8]) {
+    /// Makes the newest version of a row the only one. Trees that are gone with it are returned, as
+    /// by [`Store::remove`].
+    #[must_use]
+    pub fn settle(&mut self, tree: TreeId, key: &[u8]) -> Vec<Tree> {
         while self
-            .trees
-            .get(&tree)
-            .and_then(|rows| rows.get(key))
+            .versions_of(tree, key)
             .is_some_and(|versions| versions.len() > 1)
         {
             self.drop_version(tree, key, 0);
         }
-        let Some(versions) = self.trees.get_mut(&tree).and_then(|rows| rows.get_mut(key)) else {
-            return;
+        let Some(versions) = self.versions_of(tree, key) else {
+            return Vec::new();
         };
         let gone = match versions.first_mut() {
             Some(version) => {
@@ -174,28 +245,22 @@ impl Store {
             None => true,
         };
         if !gone {
-            return;
+            return Vec::new();
         }
         self.drop_version(tree, key, 0);
-        if tree == TreeId::DESCRIPTORS {
-            if let Ok(id) = key.try_into() {
-                self.clear(TreeId(u64::from_be_bytes(id)));
-            }
+        match key.try_into() {
+            Ok(id) if tree == TreeId::DESCRIPTORS => self.remove(TreeId(u64::from_be_bytes(id))),
+            _ => Vec::new(),
         }
     }
 
-    /// Removes all rows of a tree, and the entries of its indexes.
-    pub fn clear(&mut self, tree: TreeId) {
+    /// Takes out all rows of a tree, and the entries of its indexes. What they take counts until the
+    /// store is told to forget it.
+    #[must_use]
+    pub fn remove(&mut self, tree: TreeId) -> Vec<Tree> {
         let indexes: Vec<_> = self.indexes_of(tree).iter().map(|index| index.0).collect();
-        for tree in std::iter::once(tree).chain(indexes) {
-            for (key, versions) in self.trees.remove(&tree).unwrap_or_default() {
-                let rows = versions.iter().map(|version| version.1.as_ref());
-                let rows: usize = rows.map(|row| row.map_or(0, Vec::len)).sum();
-                let bytes = rows + key.len() * versions.len();
-                self.bytes = self.bytes.saturating_sub(bytes);
-                self.held.shrink(bytes + VERSION_BYTES * versions.len());
-            }
-        }
+        let trees = std::iter::once(tree).chain(indexes);
+        trees.filter_map(|tree| self.trees.remove(&tree)).collect()
     }
 
     /// The indexes of a table, as the newest descriptors have them.
@@ -203,7 +268,8 @@ impl Store {
         let trees = &self.trees;
         let indexes = self.indexes.get_or_insert_with(|| {
             let mut indexes = Indexes::new();
-            let rows = trees.get(&TreeId::DESCRIPTORS).into_iter().flatten();
+            let rows = trees.get(&TreeId::DESCRIPTORS);
+            let rows = rows.into_iter().flat_map(|tree| tree.rows.iter());
             let newest = rows.filter_map(|(_, versions)| versions.last()?.1.as_ref());
             for descriptor in newest.filter_map(|row| TreeDescriptor::from_row(row).ok()) {
                 if let TreeKind::Index(index) = descriptor.kind {

@@ -3,13 +3,21 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use base::coro;
 use base::engine::*;
-use base::limits::SCAN_BATCH_ROWS;
+use base::large::Large;
+use base::limits::{ROWS_PER_YIELD, SCAN_BATCH_ROWS};
 use base::{Debt, Durability, Error, Key, KeyRange, Result, SqlState, TreeId, TxnId};
 
 use super::store::{entry, View};
 use super::{Inner, Local, FIRST_OID, FIRST_TREE};
 use crate::layout::local_part;
+
+/// What looking at, settling or taking back a row counts for, in the units of [`coro::work`].
+const ROW_WORK: usize = 256;
+
+/// What writing a row or an entry of a new index counts for.
+const BUILD_WORK: usize = 1_024;
 
 pub struct LocalTransaction {
     /// None once it has been committed.
@@ -20,7 +28,7 @@ pub struct LocalTransaction {
     /// The newest command there was, by which writes are stamped.
     latest: u32,
     /// The rows written, in order.
-    journal: Vec<(TreeId, Key)>,
+    journal: Large<Vec<(TreeId, Key)>>,
     savepoints: Vec<(Savepoint, usize)>,
     views: BTreeMap<ViewId, u32>,
     changed_catalog: bool,
@@ -44,7 +52,7 @@ impl LocalTransaction {
             id,
             command: 0,
             latest: 0,
-            journal: Vec::new(),
+            journal: Large::default(),
             savepoints: Vec::new(),
             views: BTreeMap::new(),
             changed_catalog: false,
@@ -161,47 +169,63 @@ impl LocalTransaction {
         most: usize,
         view: View,
         batch: &mut RowBatch,
-    ) -> Option<KeyRange> {
+    ) -> Result<Option<KeyRange>> {
         batch.clear();
-        let inner = self.local.inner.lock();
-        let rows = inner.store.range(tree, range, view);
-        let mut rows: Box<dyn Iterator<Item = _>> = match direction {
-            Direction::Forward => Box::new(rows),
-            Direction::Backward => Box::new(rows.rev()),
-        };
-        for (key, row) in rows.by_ref().take(most) {
-            batch.push(key, row);
-        }
-        let (next, _) = rows.next()?;
-        let mut rest = range.clone();
-        match direction {
-            Direction::Forward => rest.start = next.clone(),
-            Direction::Backward => {
-                let mut end = next.clone();
-                end.push(0);
-                rest.end = Some(end);
+        let mut rest = None;
+        loop {
+            let left = (rest.as_ref().unwrap_or(range), direction);
+            rest = {
+                let inner = self.local.inner.lock();
+                inner.store.scan(tree, left, most, view, batch)
+            };
+            if rest.is_none() || !batch.is_empty() {
+                return Ok(rest);
             }
+            coro::work(SCAN_BATCH_ROWS * ROW_WORK)?;
         }
-        Some(rest)
     }
 
+    /// Takes back what was written since, the newest first, in turns.
     fn take_back(&mut self, mark: usize) {
-        let mut inner = self.local.inner.lock();
         while self.journal.len() > mark {
-            if let Some((tree, key)) = self.journal.pop() {
-                inner.store.take_back(tree, &key);
+            {
+                let mut inner = self.local.inner.lock();
+                let first = self.journal.len().saturating_sub(ROWS_PER_YIELD).max(mark);
+                for (tree, key) in self.journal.drain(first..).rev() {
+                    inner.store.take_back(tree, &key);
+                }
             }
+            coro::work_uninterrupted(ROWS_PER_YIELD * ROW_WORK);
         }
+    }
+
+    /// Makes what was written the only versions, in turns.
+    fn settle(&mut self) {
+        let mut journal = Large::from(self.journal.take());
+        for rows in journal.chunks(ROWS_PER_YIELD) {
+            let gone: Vec<_> = {
+                let mut inner = self.local.inner.lock();
+                let settled = rows
+                    .iter()
+                    .map(|(tree, key)| inner.store.settle(*tree, key));
+                settled.flatten().collect()
+            };
+            self.local.drop_trees(gone);
+            coro::work_uninterrupted(rows.len() * ROW_WORK);
+        }
+        if !self.changed_catalog {
+            return;
+        }
+        let catalog = TreeId::FIRST_CATALOG..TreeId::FIRST_USER;
+        journal.retain(|(tree, _)| {
+            coro::work_uninterrupted(ROW_WORK);
+            catalog.contains(tree)
+        });
+        self.local.inner.lock().changes.add(journal.take());
     }
 
     /// Makes the rows of a local table anew under other keys, or the entries of new indexes.
     fn build_local(&mut self, build: &Build) -> Result<Built> {
-        let all = KeyRange::all();
-        let rows: Vec<(Key, Vec<u8>)> = {
-            let inner = self.local.inner.lock();
-            let rows = inner.store.range(build.source, &all, self.newest());
-            rows.map(|(key, row)| (key.clone(), row.to_vec())).collect()
-        };
         let into = build.rekeyed.as_ref().map_or(build.source, |new| new.tree);
         if into != build.source {
             let kind = TreeKind::Table;
@@ -213,38 +237,57 @@ impl LocalTransaction {
             let row = TreeDescriptor { id: *id, kind }.to_row();
             self.inserted(TreeId::DESCRIPTORS, &id.descriptor_key(), &row)?;
         }
-        let mut number = 0u64;
-        for (old, row) in rows {
-            let key = match build.rekeyed.as_ref().map(|new| &new.key) {
-                None => old,
-                Some(RowKey::Numbers(sequence)) => {
-                    let mut inner = self.local.inner.lock();
-                    let next = inner.counters.entry(*sequence).or_insert(1);
-                    number = number.max(*next);
-                    *next = number + 1;
-                    number.to_be_bytes().to_vec()
-                }
-                Some(RowKey::Columns(index)) => {
-                    let parsed = base::row::Row::parse(&row)?;
-                    let null = |of: &&IndexColumn| index.value(&parsed, of.column).is_none();
-                    if let Some(IndexColumn { column, .. }) = index.columns.iter().find(null) {
-                        return Ok(Built::NullKey { column: *column });
-                    }
-                    entry(index, &row)?.0
-                }
-            };
-            let refused = match into == build.source {
-                false => match self.inserted(into, &key, &row)? {
-                    Inserted::Done => None,
-                    Inserted::Duplicate(tree) => Some(tree),
-                },
-                true => self.index_row(build, &key, &row)?,
-            };
-            if let Some(tree) = refused {
-                return Ok(Built::Duplicate { tree, row });
+        let (mut batch, mut left) = (RowBatch::default(), Some(KeyRange::all()));
+        while let Some(range) = left {
+            let (direction, newest) = (Direction::Forward, self.newest());
+            let most = SCAN_BATCH_ROWS;
+            left = self.scan_local(build.source, &range, direction, most, newest, &mut batch)?;
+            if let Some(refused) = self.build_rows(build, into, &batch)? {
+                return Ok(refused);
             }
         }
         Ok(Built::Done)
+    }
+
+    /// As [`LocalTransaction::build_local`], of some rows; what is in the way.
+    fn build_rows(
+        &mut self,
+        build: &Build,
+        into: TreeId,
+        rows: &RowBatch,
+    ) -> Result<Option<Built>> {
+        for (old, row) in rows.iter() {
+            coro::work((1 + build.indexes.len()) * BUILD_WORK + row.len())?;
+            let key = match build.rekeyed.as_ref().map(|new| &new.key) {
+                None => old.to_vec(),
+                Some(RowKey::Numbers(sequence)) => {
+                    let mut inner = self.local.inner.lock();
+                    let next = inner.counters.entry(*sequence).or_insert(1);
+                    *next += 1;
+                    (*next - 1).to_be_bytes().to_vec()
+                }
+                Some(RowKey::Columns(index)) => {
+                    let parsed = base::row::Row::parse(row)?;
+                    let null = |of: &&IndexColumn| index.value(&parsed, of.column).is_none();
+                    if let Some(IndexColumn { column, .. }) = index.columns.iter().find(null) {
+                        return Ok(Some(Built::NullKey { column: *column }));
+                    }
+                    entry(index, row)?.0
+                }
+            };
+            let refused = match into == build.source {
+                false => match self.inserted(into, &key, row)? {
+                    Inserted::Done => None,
+                    Inserted::Duplicate(tree) => Some(tree),
+                },
+                true => self.index_row(build, &key, row)?,
+            };
+            if let Some(tree) = refused {
+                let row = row.to_vec();
+                return Ok(Some(Built::Duplicate { tree, row }));
+            }
+        }
+        Ok(None)
     }
 
     /// Adds the entries of a row to new indexes.
@@ -352,15 +395,7 @@ impl Transaction for LocalTransaction {
             return Err(Error::internal("a transaction is committed twice"));
         };
         let debt = inner.commit(durability)?;
-        let journal = std::mem::take(&mut self.journal);
-        let mut local = self.local.inner.lock();
-        for (tree, key) in &journal {
-            local.store.settle(*tree, key);
-        }
-        if self.changed_catalog {
-            local.changes.add(journal);
-        }
-        drop(local);
+        self.settle();
         Ok(debt)
     }
 
@@ -417,7 +452,7 @@ impl Reading for LocalTransaction {
     ) -> Result<Option<KeyRange>> {
         let most = limit.min(SCAN_BATCH_ROWS);
         if is_local(tree, &range.start) {
-            return Ok(self.scan_local(tree, range, direction, most, self.seen(), batch));
+            return self.scan_local(tree, range, direction, most, self.seen(), batch);
         }
         let rest = self.inner().scan(tree, range, direction, limit, batch)?;
         if rest.is_some() || tree >= TreeId::FIRST_USER || direction == Direction::Backward {
@@ -432,18 +467,21 @@ impl Reading for LocalTransaction {
         }))
     }
 
-    fn scan_newest(
+    fn scan_newest_in(
         &mut self,
         tree: TreeId,
         range: &KeyRange,
+        direction: Direction,
         limit: usize,
         batch: &mut RowBatch,
     ) -> Result<Option<KeyRange>> {
         if !is_local(tree, &range.start) {
-            return self.inner().scan_newest(tree, range, limit, batch);
+            return self
+                .inner()
+                .scan_newest_in(tree, range, direction, limit, batch);
         }
         let most = limit.min(SCAN_BATCH_ROWS);
-        Ok(self.scan_local(tree, range, Direction::Forward, most, self.newest(), batch))
+        self.scan_local(tree, range, direction, most, self.newest(), batch)
     }
 }
 
@@ -499,6 +537,35 @@ impl Locking for LocalTransaction {
             true => Ok(true),
             false => self.inner().lock_key(tree, key, strength, wait),
         }
+    }
+
+    fn wait_for_key(&mut self, tree: TreeId, key: &[u8], strength: RowLock) -> Result<()> {
+        match is_local(tree, key) {
+            true => Ok(()),
+            false => self.inner().wait_for_key(tree, key, strength),
+        }
+    }
+
+    fn announce(&mut self, tree: TreeId, key: &[u8], note: &[u8]) -> Result<Ticket> {
+        match is_local(tree, key) {
+            true => Ok(Ticket::ALONE),
+            false => self.inner().announce(tree, key, note),
+        }
+    }
+
+    fn announced(&mut self, tree: TreeId, prefix: &[u8], ticket: Ticket) -> Result<Vec<Announced>> {
+        match is_local(tree, prefix) {
+            true => Ok(Vec::new()),
+            false => self.inner().announced(tree, prefix, ticket),
+        }
+    }
+
+    fn wait_for_announced(&mut self, announced: &Announced) -> Result<()> {
+        self.inner().wait_for_announced(announced)
+    }
+
+    fn withdraw(&mut self, ticket: Ticket) {
+        self.inner().withdraw(ticket);
     }
 
     fn lock_table(&mut self, tree: TreeId, mode: TableLock, wait: LockWait) -> Result<bool> {

@@ -118,6 +118,7 @@ fn read_index(line: &str, table: &Table) -> Index {
         unique: *kind != "i",
         nulls_equal: false,
         checked: None,
+        exclusion: None,
         // Unique indexes of the system are constraints too, and lend them their oids.
         constraint: if *kind == "i" { 0 } else { oid },
         tree: TreeId(0),

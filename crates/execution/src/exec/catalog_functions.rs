@@ -337,6 +337,15 @@ fn constraint(cx: &Exec<'_>, oid: u32, pretty: bool) -> Result<Datum> {
         return Ok(Datum::Null);
     };
     if let Some(index) = table.indexes.iter().find(|index| index.constraint == oid) {
+        if index.exclusion.is_some() {
+            let mut out = index_text::exclusion(cx, table, index, pretty)?;
+            put_deferral(
+                index.is_deferrable(),
+                index.is_initially_deferred(),
+                &mut out,
+            );
+            return Ok(Datum::text(out));
+        }
         let kind = match (index.is_primary(), index.nulls_equal) {
             (true, _) => "PRIMARY KEY",
             (false, false) => "UNIQUE",

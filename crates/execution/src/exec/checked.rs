@@ -1,4 +1,4 @@
-//! Unique constraints that can be deferred: equal rows are looked for when the statement, or the
+//! Constraints that can be deferred. Of unique ones, equal rows are looked for when the statement, or the
 //! transaction, ends ([`catalog::checked`]).
 //!
 //! ```text
@@ -22,6 +22,7 @@
 //! has it. What `session_replication_role` turns off in PostgreSQL, where a trigger looks for equal rows,
 //! stays on here.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use base::engine::{LockWait, RowBatch, RowLock};
@@ -29,11 +30,11 @@ use base::{Error, Key, KeyRange, Result, SqlState};
 
 use super::foreign::newest_row;
 use super::new_row::{about, duplicate_key};
-use super::{events, foreign, rows, trigger, Exec};
+use super::{events, exclusion, foreign, rows, trigger, Exec};
 use crate::state::constraints::Event;
 use catalog::trigger::Events;
 use catalog::{Index, Table};
-use planner::plan::{Conflict, Target};
+use planner::plan::{Conflict, EntryRule, Target};
 use types::Datum;
 
 /// Looks are repeated so often while rows with the values come and go.
@@ -61,7 +62,8 @@ pub(super) fn queue(
     cx: &mut Exec<'_>,
 ) -> Result<()> {
     let constraints = |cx: &mut Exec<'_>| {
-        written(&target.table, true, old, (key, row), cx)?;
+        let (table, entries) = (&target.table, &target.entries);
+        written((table, entries), true, old, (key, row), cx)?;
         match (&target.rules, old) {
             (None, _) => {}
             (Some(rules), None) => foreign::inserted(rules, 0, key, row, cx)?,
@@ -69,7 +71,7 @@ pub(super) fn queue(
                 foreign::updated(rules, 0, (old_key, key), (old, row), cx)?;
             }
         }
-        written(&target.table, false, old, (key, row), cx)
+        written((table, entries), false, old, (key, row), cx)
     };
     let Some(triggers) = &target.triggers else {
         return constraints(cx);
@@ -88,13 +90,20 @@ pub(super) fn queue(
 /// # Errors
 /// As [`Exec::defer`]; 53200.
 pub(super) fn written(
-    table: &Arc<Table>,
+    (table, entries): (&Arc<Table>, &Rc<[EntryRule]>),
     primary: bool,
     old: Option<(&[u8], &[Datum])>,
     (key, row): (&[u8], &[Datum]),
     cx: &mut Exec<'_>,
 ) -> Result<()> {
     for (place, index) in table.indexes.iter().enumerate() {
+        if index.exclusion.is_some() && index.is_deferrable() && !primary {
+            let rule = entries.iter().position(|rule| rule.index == place);
+            if let Some(rule) = rule {
+                exclusion::written(entries, rule, table, old, (key, row), cx)?;
+            }
+            continue;
+        }
         if index
             .checked
             .is_none_or(|checked| checked.primary != primary)
@@ -232,7 +241,7 @@ pub(super) fn refuse_as_arbiter(
     let named = conflict.indexes.as_ref();
     let mut indexes = table.indexes.iter().enumerate();
     let refused = indexes.find(|(place, index)| {
-        index.checked.is_some() && named.is_none_or(|named| named.contains(place))
+        index.is_deferrable() && named.is_none_or(|named| named.contains(place))
     });
     let Some((_, index)) = refused else {
         return Ok(());

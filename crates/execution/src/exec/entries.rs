@@ -19,6 +19,7 @@ use base::limits::KEY_BYTES_MAX;
 use base::row::{Row as StoredRow, RowBuilder};
 use base::{Error, Key, KeyRange, Result, SqlState};
 
+use super::exclusion::{self, Met};
 use super::program::Evaluate;
 use super::{inverted, long, rows, Exec};
 use catalog::{Index, Table};
@@ -34,16 +35,18 @@ struct Entry {
     alone: bool,
 }
 
-/// A row cannot have its entry, because another row has one with the same keys.
+/// A row cannot have its entry, because another row has one with the same keys, or one that conflicts.
 #[derive(Debug)]
 pub struct Taken {
     /// The place of the index.
     pub index: usize,
     /// The values of its keys with their types.
     pub values: Vec<(TypeId, Datum)>,
+    /// What it conflicts with, if that is a matter of an exclusion constraint.
+    pub met: Option<Met>,
 }
 
-/// The values of the keys in a row, with their types.
+/// The values of the keys in a row, with their types, as its entry has them.
 ///
 /// # Errors
 /// What computing them raises.
@@ -130,7 +133,7 @@ fn items_of(
     entries.collect()
 }
 
-fn check_length(index: &Index, key: &Key) -> Result<()> {
+pub(super) fn check_length(index: &Index, key: &Key) -> Result<()> {
     if key.len() <= KEY_BYTES_MAX {
         return Ok(());
     }
@@ -142,10 +145,17 @@ fn check_length(index: &Index, key: &Key) -> Result<()> {
     Err(Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message))
 }
 
-fn taken(rule: &EntryRule, row: &[Datum], cx: &mut Exec<'_>) -> Result<Taken> {
+fn taken(
+    rule: &EntryRule,
+    table: &Table,
+    row: &[Datum],
+    met: Option<Met>,
+    cx: &mut Exec<'_>,
+) -> Result<Taken> {
     Ok(Taken {
         index: rule.index,
-        values: values(rule, row, cx)?,
+        values: exclusion::values(rule, &table.indexes[rule.index], row, cx)?,
+        met,
     })
 }
 
@@ -163,9 +173,12 @@ pub fn insert(
 ) -> Result<Option<Taken>> {
     for (place, rule) in rules.iter().enumerate() {
         let index = &table.indexes[rule.index];
-        let mut is_free = true;
-        for entry in entries_of(rule, table, row_key, row, cx)? {
-            is_free = is_free && put(index, &entry, cx)?;
+        let met = exclusion::met(rule, table, row_key, row, cx)?;
+        let mut is_free = met.is_none();
+        if is_free {
+            for entry in entries_of(rule, table, row_key, row, cx)? {
+                is_free = is_free && put(index, &entry, cx)?;
+            }
         }
         if is_free {
             continue;
@@ -176,7 +189,7 @@ pub fn insert(
                 cx.host.txn().delete(index.tree, &entry.key)?;
             }
         }
-        return taken(rule, row, cx).map(Some);
+        return taken(rule, table, row, met, cx).map(Some);
     }
     Ok(None)
 }
@@ -207,9 +220,12 @@ pub fn update(
         for entry in not_among(&before, &after) {
             take_away(index, entry, cx)?;
         }
+        if let Some(met) = exclusion::met(rule, table, new_key, new, cx)? {
+            return taken(rule, table, new, Some(met), cx).map(Some);
+        }
         for entry in not_among(&after, &before) {
             if !put(index, entry, cx)? {
-                return taken(rule, new, cx).map(Some);
+                return taken(rule, table, new, None, cx).map(Some);
             }
         }
     }
@@ -244,7 +260,8 @@ pub fn delete(
     Ok(())
 }
 
-/// The key of the row that has the entry which `row` would have now, whatever the snapshot shows.
+/// The key of the row that has the entry which `row` would have now, or conflicts with it, whatever the
+/// snapshot shows.
 ///
 /// # Errors
 /// As [`insert`]; XX001 for a malformed entry.
@@ -255,6 +272,10 @@ pub fn existing_key(
     cx: &mut Exec<'_>,
 ) -> Result<Option<Key>> {
     let index = &table.indexes[rule.index];
+    if index.exclusion.is_some() {
+        let met = exclusion::met(rule, table, &[], row, cx)?;
+        return Ok(met.and_then(|met| met.key));
+    }
     let key = match prefix(rule, row, cx)? {
         Some((key, has_null)) if index.nulls_equal || !has_null => key,
         _ => return Ok(None),

@@ -10,6 +10,7 @@
 
 use std::collections::VecDeque;
 
+use base::large::Large;
 use base::memory::Reservation;
 use base::Result;
 
@@ -22,7 +23,7 @@ const SETTLED_FROM: usize = if cfg!(test) { 4 } else { 8_192 };
 /// The events of a statement, in the order in which they are carried out.
 #[derive(Debug)]
 pub struct Events {
-    waiting: VecDeque<Event>,
+    waiting: Large<VecDeque<Event>>,
     memory: Reservation,
     settle_at: usize,
 }
@@ -30,7 +31,7 @@ pub struct Events {
 impl Default for Events {
     fn default() -> Events {
         Events {
-            waiting: VecDeque::new(),
+            waiting: Large::default(),
             memory: Reservation::of("Events"),
             settle_at: SETTLED_FROM,
         }

@@ -9,6 +9,7 @@
 //! The states of aggregates stay in memory: the arguments of one with DISTINCT or ORDER BY are bounded
 //! by `quorate.query_mem`, those of the others by the node's memory alone.
 
+use base::large::{Items, Large};
 use base::memory::Reservation;
 use base::Result;
 
@@ -32,7 +33,7 @@ use types::{hash_row, hash_values};
 pub struct Groups {
     types: Vec<TypeId>,
     places: HashedPlaces,
-    keys: Vec<Row>,
+    keys: Large<Vec<Row>>,
     held: Reservation,
 }
 
@@ -42,7 +43,7 @@ impl Groups {
         Groups {
             types,
             places: HashedPlaces::default(),
-            keys: Vec::new(),
+            keys: Large::default(),
             held: Reservation::of("A hash table"),
         }
     }
@@ -127,7 +128,7 @@ impl Groups {
     }
 
     /// The rows, in order, and the memory that they take.
-    pub fn into_keys(self) -> (Vec<Row>, Reservation) {
+    pub fn into_keys(self) -> (Large<Vec<Row>>, Reservation) {
         (self.keys, self.held)
     }
 }
@@ -299,7 +300,7 @@ pub(super) fn open_groups<'p>(plan: &'p Plan, measures: Measuring<'_>) -> Box<dy
 /// The rows of a [`Plan::Aggregate`], by a table of groups.
 struct GroupCursor<'p> {
     plan: &'p Plan,
-    rows: Option<std::vec::IntoIter<Row>>,
+    rows: Option<Items<std::vec::IntoIter<Row>>>,
     /// The memory that they take.
     held: Vec<Reservation>,
     /// Rows of groups that come after those, and by which set they are grouped.
@@ -319,7 +320,7 @@ impl<'p> GroupCursor<'p> {
         }
     }
 
-    fn compute(&mut self, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
+    fn compute(&mut self, cx: &mut Exec<'_>) -> Result<Large<Vec<Row>>> {
         let Plan::Aggregate {
             input,
             groups,
@@ -327,7 +328,7 @@ impl<'p> GroupCursor<'p> {
             sets,
         } = self.plan
         else {
-            return Ok(Vec::new());
+            return Ok(Large::default());
         };
         let mut known: Vec<_> = sets
             .iter()
@@ -345,7 +346,8 @@ impl<'p> GroupCursor<'p> {
                 known.iter_mut().for_each(|grouped| grouped.is_full = true);
             }
         }
-        let mut out = Vec::with_capacity(known.iter().map(|grouped| grouped.groups).sum());
+        let groups_known = known.iter().map(|grouped| grouped.groups).sum();
+        let mut out = Large::from(Vec::with_capacity(groups_known));
         for (number, mut grouped) in known.into_iter().enumerate() {
             if let Some(parts) = grouped.parts.take() {
                 let parts = parts.finish_filled()?;
@@ -359,7 +361,12 @@ impl<'p> GroupCursor<'p> {
 
     /// The groups of a part of the rows.
     #[cold]
-    fn compute_part(&mut self, set: usize, part: &Part, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
+    fn compute_part(
+        &mut self,
+        set: usize,
+        part: &Part,
+        cx: &mut Exec<'_>,
+    ) -> Result<Large<Vec<Row>>> {
         let Plan::Aggregate {
             groups,
             aggregates,
@@ -367,7 +374,7 @@ impl<'p> GroupCursor<'p> {
             ..
         } = self.plan
         else {
-            return Ok(Vec::new());
+            return Ok(Large::default());
         };
         let mut grouped = Grouped::new(&sets[set], groups, aggregates, part.level + 1);
         let (mut reader, mut row) = (SpoolReader::new(), Row::new());
@@ -381,7 +388,7 @@ impl<'p> GroupCursor<'p> {
             let parts = parts.finish_filled()?;
             self.left.extend(parts.map(|part| (set, part)));
         }
-        let mut out = Vec::with_capacity(grouped.groups);
+        let mut out = Large::from(Vec::with_capacity(grouped.groups));
         let held = grouped.finish(groups.len(), aggregates, &mut out, cx)?;
         self.held.push(held);
         Ok(out)
@@ -395,7 +402,7 @@ struct Grouped<'p> {
     columns: Option<Vec<usize>>,
     known: Groups,
     /// The aggregates of each group, one group behind the other.
-    states: Vec<State>,
+    states: Large<Vec<State>>,
     groups: usize,
     /// The values by which the row at work is grouped, where they are not taken from the row as they
     /// stand there.
@@ -424,7 +431,7 @@ impl<'p> Grouped<'p> {
             set,
             columns: columns.collect(),
             known: Groups::new(types.collect()),
-            states: Vec::new(),
+            states: Large::default(),
             groups: 0,
             key: Row::new(),
             is_full: false,

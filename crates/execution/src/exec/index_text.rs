@@ -15,8 +15,10 @@ use base::Result;
 use super::catalog_functions::{qualified_name, search_path};
 use super::Exec;
 use catalog::operator_class::{extension_of, method_name, OperatorClass};
-use catalog::{ComputedKey, Index, KeySource, RelationKind, Table, SUPERUSER};
+use catalog::{ComputedKey, Extension, Index, KeySource, RelationKind, Table, SUPERUSER};
+use functions::extensions::operators_of;
 use functions::strings::quote_identifier;
+use functions::Operator;
 use planner::bind::stored;
 use planner::bind::BindContext;
 use types::Datum;
@@ -134,6 +136,41 @@ pub(super) fn definition(
         true => quote_identifier(&table.name),
         false => qualified_name(cx.catalog, table),
     };
+    let out = format!(
+        "CREATE {unique}INDEX {} ON {only}{table_name} USING ",
+        quote_identifier(&index.name)
+    );
+    described(cx, table, index, pretty, (out, false))
+}
+
+/// `EXCLUDE …`, as ALTER TABLE ADD would take it.
+///
+/// # Errors
+/// What binding expressions gives.
+pub(super) fn exclusion(
+    cx: &Exec<'_>,
+    table: &Arc<Table>,
+    index: &Index,
+    pretty: bool,
+) -> Result<String> {
+    described(
+        cx,
+        table,
+        index,
+        pretty,
+        ("EXCLUDE USING ".to_owned(), true),
+    )
+}
+
+/// What stands behind USING, of an index or of its exclusion constraint.
+fn described(
+    cx: &Exec<'_>,
+    table: &Arc<Table>,
+    index: &Index,
+    pretty: bool,
+    (mut out, of_constraint): (String, bool),
+) -> Result<String> {
+    let exclusion = index.exclusion.as_ref().filter(|_| of_constraint);
     let mut keys = keys(cx, table, index, pretty)?;
     for (place, key) in keys.iter_mut().enumerate() {
         if let Some(class) = index.form.shown_class(place) {
@@ -148,14 +185,17 @@ pub(super) fn definition(
             (true, false) => " DESC NULLS LAST",
             (true, true) => " DESC",
         });
+        if let Some(operator) = exclusion.and_then(|exclusion| exclusion.operator(place)) {
+            key.push_str(" WITH ");
+            key.push_str(&operator_name(cx, operator));
+        }
     }
-    let mut out = format!(
-        "CREATE {unique}INDEX {} ON {only}{table_name} USING {} ({}){}",
-        quote_identifier(&index.name),
+    out.push_str(&format!(
+        "{} ({}){}",
         method_name(index.form.method),
         keys.join(", "),
         included(table, index)
-    );
+    ));
     if index.nulls_equal {
         out.push_str(" NULLS NOT DISTINCT");
     }
@@ -171,10 +211,28 @@ pub(super) fn definition(
         let text = bound(cx, |bind| {
             stored::index_condition(bind, table, text, pretty)
         })?;
-        out.push_str(" WHERE ");
-        out.push_str(&text);
+        out.push_str(&match of_constraint {
+            true => format!(" WHERE ({text})"),
+            false => format!(" WHERE {text}"),
+        });
     }
     Ok(out)
+}
+
+/// The name of an operator, with its schema unless the search path finds it.
+fn operator_name(cx: &Exec<'_>, operator: &Operator) -> String {
+    let mut extensions = cx.catalog.extensions.iter();
+    let brings =
+        |made: &&Extension| operators_of(&made.name).any(|known| known.oid == operator.oid);
+    let schema = extensions.find(brings).map(|made| made.schema);
+    match schema.filter(|schema| !search_path(cx).contains(schema)) {
+        None => operator.name.to_owned(),
+        Some(schema) => {
+            let schema = cx.catalog.schema_by_oid(schema);
+            let schema = schema.map_or_else(String::new, |known| quote_identifier(&known.name));
+            format!("OPERATOR({schema}.{})", operator.name)
+        }
+    }
 }
 
 /// The name of an operator class, with its schema unless the search path finds it.

@@ -37,6 +37,7 @@ mod distinct;
 mod domain;
 pub mod entries;
 mod events;
+pub mod exclusion;
 pub mod foreign;
 pub mod group;
 pub mod host;

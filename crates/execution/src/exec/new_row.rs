@@ -8,7 +8,8 @@
 
 use base::{Error, Result, SqlState};
 
-use super::{index_text, partition, Exec};
+use super::entries::Taken;
+use super::{exclusion, index_text, partition, Exec};
 use crate::exec::program::Evaluate;
 use catalog::{Index, Table};
 use planner::plan::partition::Through;
@@ -206,6 +207,27 @@ pub(super) fn duplicate_key(table: &Table, index: &Index, row: &[Datum], cx: &Ex
     taken_key(table, index, &values, cx)
 }
 
+/// 23505 or 23P01 for a row that another has taken the keys of.
+pub(super) fn taken_entry(table: &Table, taken: &Taken, cx: &Exec<'_>) -> Error {
+    let (index, values) = (&table.indexes[taken.index], &taken.values);
+    match &taken.met {
+        None => taken_key(table, index, values, cx),
+        Some(met) => exclusion::conflicting(table, index, values, &met.values, cx),
+    }
+}
+
+/// Whether whoever asks may see the values of an index's keys.
+pub(super) fn is_shown(table: &Table, index: &Index, cx: &Exec<'_>) -> bool {
+    let seen: Option<Vec<_>> = (0..index.key_count())
+        .map(|place| index.key_column(place))
+        .collect();
+    // Whose values an expression shows is not asked: only who sees the whole table sees it.
+    let mut seen = seen
+        .unwrap_or_else(|| vec![table.columns.len()])
+        .into_iter();
+    cx.may_see(table, &mut seen)
+}
+
 /// 23505 for a row whose key in an index, with these values, is taken.
 pub(super) fn taken_key(
     table: &Table,
@@ -220,14 +242,7 @@ pub(super) fn taken_key(
             index.name
         ),
     );
-    let seen: Option<Vec<_>> = (0..index.key_count())
-        .map(|place| index.key_column(place))
-        .collect();
-    // Whose values an expression shows is not asked: only who sees the whole table sees it.
-    let mut seen = seen
-        .unwrap_or_else(|| vec![table.columns.len()])
-        .into_iter();
-    if cx.may_see(table, &mut seen) {
+    if is_shown(table, index, cx) {
         error = error.with_detail(format!(
             "{} already exists.",
             key_text(table, index, values, cx)

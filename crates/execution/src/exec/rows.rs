@@ -154,7 +154,7 @@ pub fn row_key_of_entry<'k>(
         }
     }
     let mut rest = entry;
-    for place in 0..index.key_count() {
+    for place in index.stored_order() {
         let order = index.key_order(table, place).ok_or_else(short)?;
         let type_id = order.type_id;
         let kind = types::key_kind(type_id).ok_or_else(|| no_order(type_id))?;

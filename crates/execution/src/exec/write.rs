@@ -9,9 +9,9 @@ use base::engine::{Inserted, Isolation, LockWait, LockedRow, RowBatch, RowLock};
 use base::{Error, Key, KeyRange, Result, SequenceId, SqlState, TreeId};
 
 use super::cursor::{open, open_to_lock, Cursor};
-use super::entries::{self, Taken};
+use super::entries;
 use super::measure::Measuring;
-use super::new_row::{check_policies, check_row, duplicate_key, taken_key};
+use super::new_row::{check_policies, check_row, duplicate_key, taken_entry};
 use super::trigger::OwnRows;
 use super::{checked, foreign, long, partition, rows, trigger, Exec};
 use crate::exec::program::Evaluate;
@@ -227,7 +227,7 @@ impl<'p> InsertCursor<'p> {
             let Some((conflict, place)) = self.arbiter(place, &row, cx)? else {
                 let index = &table.indexes[place];
                 return Err(match taken {
-                    Some(taken) => taken_key(table, index, &taken.values, cx),
+                    Some(taken) => taken_entry(table, &taken, cx),
                     None => duplicate_key(table, index, &row, cx),
                 });
             };
@@ -497,8 +497,8 @@ pub(super) fn replace(
     match outcome {
         Inserted::Done => {
             let moved = entries::update(rules, table, (key, old), (&new_key, new), cx)?;
-            if let Some(Taken { index, values }) = moved {
-                return Err(taken_key(table, &table.indexes[index], &values, cx));
+            if let Some(taken) = moved {
+                return Err(taken_entry(table, &taken, cx));
             }
             long::forget(table, old, Some(new), cx.host.txn())?;
             encoded.store(table, cx.host.txn())?;

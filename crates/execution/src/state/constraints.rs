@@ -12,6 +12,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use base::coro;
+use base::large::{Large, DROP_WORK};
 use base::memory::Reservation;
 use base::{Key, Result};
 
@@ -19,7 +21,7 @@ use crate::kept::{apart, row_bytes};
 use catalog::trigger::{ConstraintTrigger, Events};
 use catalog::{Catalog, ForeignKey, Index, Table};
 use planner::plan::trigger::Triggers;
-use planner::plan::{Row, Rules};
+use planner::plan::{EntryRule, Row, Rules};
 use types::Datum;
 
 /// Something that must be looked at when the statement, or the transaction, ends.
@@ -47,6 +49,17 @@ pub enum Event {
         /// The values, as keys of the index begin.
         values: Key,
     },
+    /// Other rows may conflict with a row under an exclusion constraint that is checked later.
+    Excluded {
+        /// The table.
+        table: Arc<Table>,
+        /// How entries of its indexes are made.
+        rules: Rc<[EntryRule]>,
+        /// The one of the constraint.
+        rule: usize,
+        /// The key of the row.
+        row: Key,
+    },
     /// A trigger fires.
     Fire(Fire),
     /// A row that others may refer to left these values: it was deleted, or has others now.
@@ -66,9 +79,9 @@ pub enum Event {
 #[derive(Debug, Default)]
 pub struct Transition {
     /// As they were.
-    pub old: Vec<Row>,
+    pub old: Large<Vec<Row>>,
     /// As they are.
-    pub new: Vec<Row>,
+    pub new: Large<Vec<Row>>,
 }
 
 /// A trigger that fires when the statement, or the transaction, ends.
@@ -118,7 +131,7 @@ impl Event {
     /// The tables of an event: their trees must stay as they are until it is carried out.
     pub fn tables(&self) -> [&Arc<Table>; 2] {
         match self {
-            Event::Equal { table, .. } => [table; 2],
+            Event::Equal { table, .. } | Event::Excluded { table, .. } => [table; 2],
             Event::Fire(fire) => [&fire.triggers.table; 2],
             Event::Refers { rules, link, .. } | Event::Left { rules, link, .. } => {
                 let link = &rules.links[*link];
@@ -132,6 +145,7 @@ impl Event {
         let apart = match self {
             Event::Refers { row, values, .. } => row.len() + row_bytes(values),
             Event::Equal { row, values, .. } => row.len() + values.len(),
+            Event::Excluded { row, .. } => row.len(),
             Event::Left { old, new, .. } => row_bytes(old) + new.as_ref().map_or(0, row_bytes),
             Event::Fire(_) => 0,
         };
@@ -152,6 +166,9 @@ impl Event {
     pub fn constraint(&self) -> u32 {
         match self {
             Event::Equal { table, index, .. } => table.indexes[*index].constraint,
+            Event::Excluded {
+                table, rules, rule, ..
+            } => table.indexes[rules[*rule].index].constraint,
             Event::Fire(fire) => {
                 let trigger = &fire.triggers.all[fire.place].trigger;
                 trigger.constraint.as_ref().map_or(0, |known| known.oid)
@@ -169,7 +186,7 @@ pub struct Constraints {
     /// What SET CONSTRAINTS has said.
     pub modes: Modes,
     /// What is to be looked at, and whether it was.
-    pub queue: Vec<(Event, bool)>,
+    pub queue: Large<Vec<(Event, bool)>>,
     /// The places in the queue that are done, in the order in which they were.
     pub done: Vec<usize>,
     /// The catalog with which the last was queued.
@@ -182,7 +199,7 @@ impl Default for Constraints {
     fn default() -> Constraints {
         Constraints {
             modes: Modes::default(),
-            queue: Vec::new(),
+            queue: Large::default(),
             done: Vec::new(),
             catalog: None,
             memory: Reservation::of("Deferred constraints"),
@@ -222,7 +239,7 @@ impl Constraints {
 
     /// Whether the constraint of an index is looked at when the transaction commits.
     pub fn is_deferred_index(&self, index: &Index) -> bool {
-        index.checked.is_some() && self.mode_of(index.constraint, index.is_initially_deferred())
+        index.is_deferrable() && self.mode_of(index.constraint, index.is_initially_deferred())
     }
 
     /// Whether a trigger fires when the transaction commits.
@@ -262,8 +279,9 @@ impl Constraints {
         for place in self.done.drain(mark.done..) {
             self.queue[place].1 = false;
         }
-        for (event, _) in self.queue.drain(mark.queued..) {
+        for (event, _) in self.queue.split_off(mark.queued) {
             self.memory.shrink(event.bytes() + event.shared_bytes());
+            coro::work_uninterrupted(2 * DROP_WORK);
         }
     }
 

@@ -468,7 +468,8 @@ fn indexes(catalog: Option<&Catalog>, table: &Table, rows: &mut Rows) {
             ("indisunique", flag(index.is_unique())),
             ("indnullsnotdistinct", flag(index.nulls_equal)),
             ("indisprimary", flag(index.is_primary())),
-            ("indimmediate", flag(index.checked.is_none())),
+            ("indisexclusion", flag(index.exclusion.is_some())),
+            ("indimmediate", flag(!index.is_deferrable())),
             ("indisvalid", flag(is_valid)),
             ("indisready", flag(true)),
             ("indislive", flag(true)),
@@ -531,16 +532,29 @@ fn constraints(catalog: Option<&Catalog>, table: &Table, rows: &mut Rows) {
 }
 
 fn key_constraint((is_part, above): (bool, u32), table: &Table, index: &Index, rows: &mut Rows) {
-    let columns = (0..index.key_count()).filter_map(|place| index.key_column(place));
+    let exclusion = index.exclusion.as_deref();
+    // An expression has the number 0, where there can be one.
+    let columns = (0..index.key_count()).map(|place| match index.key_column(place) {
+        Some(column) => small(column + 1),
+        None => small(0),
+    });
+    let operators = exclusion.map_or(Datum::Null, |exclusion| {
+        let operators = exclusion.operators.iter().map(|known| oid(*known));
+        array(TypeId::OID, operators.collect())
+    });
     rows.push([
         ("oid", oid(index.constraint)),
         ("conname", text(&index.name)),
         ("connamespace", oid(table.schema)),
         (
             "contype",
-            char(if index.is_primary() { b'p' } else { b'u' }),
+            char(match (index.is_primary(), exclusion) {
+                (true, _) => b'p',
+                (false, None) => b'u',
+                (false, Some(_)) => b'x',
+            }),
         ),
-        ("condeferrable", flag(index.checked.is_some())),
+        ("condeferrable", flag(index.is_deferrable())),
         ("condeferred", flag(index.is_initially_deferred())),
         ("convalidated", flag(true)),
         ("conrelid", oid(table.oid)),
@@ -552,7 +566,8 @@ fn key_constraint((is_part, above): (bool, u32), table: &Table, index: &Index, r
         ("coninhcount", int(i32::from(is_part))),
         ("conparentid", oid(above)),
         ("connoinherit", flag(!is_part)),
-        ("conkey", numbers(columns)),
+        ("conkey", array(TypeId::INT2, columns.collect())),
+        ("conexclop", operators),
     ]);
 }
 

@@ -4,7 +4,7 @@
 //! indexes on just that whose own condition, if they have one, follows from the one given.
 
 use base::{Error, Result, SqlState};
-use pg_query::protobuf::{InferClause, OnConflictClause};
+use pg_query::protobuf::{InferClause, OnConflictAction, OnConflictClause};
 
 use super::expr::Place;
 use super::updatable::Writable;
@@ -74,6 +74,13 @@ impl Binder<'_> {
             return match found {
                 Some(place) => {
                     let index = &table.indexes[place];
+                    let updates = clause.action == OnConflictAction::OnconflictUpdate as i32;
+                    if updates && index.exclusion.is_some() {
+                        return Err(Error::new(
+                            SqlState::WRONG_OBJECT_TYPE,
+                            "ON CONFLICT DO UPDATE not supported with exclusion constraints",
+                        ));
+                    }
                     for column in (0..index.key_count()).filter_map(|at| index.key_column(at)) {
                         self.require_of(table, Privileges::SELECT, column as u32 + 1);
                     }

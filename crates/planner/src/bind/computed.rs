@@ -47,7 +47,8 @@ impl Binder<'_> {
                 continue;
             };
             let mut keys = Vec::with_capacity(computed.keys.len());
-            for (at, key) in computed.keys.iter().enumerate() {
+            for at in index.stored_order() {
+                let key = &computed.keys[at];
                 let order = index.key_order(table, at);
                 let order = order.ok_or_else(|| Error::internal("a key that is not there"))?;
                 let value = match &key.source {
@@ -64,6 +65,7 @@ impl Binder<'_> {
             };
             rules.push(EntryRule {
                 index: place,
+                exclusion: self.exclusion_rule(index, &keys)?,
                 keys,
                 condition,
             });
@@ -103,13 +105,17 @@ impl Binder<'_> {
         self.condition(condition, "WHERE")
     }
 
-    /// The computed indexes of a table as the planner sees them; none if it has none.
+    /// The computed indexes of a table as the planner sees them, those left out whose entries are in
+    /// another order than their keys; none if it has none.
     pub(super) fn computed_access(
         &mut self,
         table: &Arc<Table>,
     ) -> Result<Option<Rc<[ComputedAccess]>>> {
         let mut found = Vec::new();
         for (place, index) in table.indexes.iter().enumerate() {
+            if index.is_reordered() {
+                continue;
+            }
             if let Some(computed) = &index.computed {
                 found.push(self.access_of(table, place, computed)?);
             }
@@ -237,7 +243,7 @@ impl Binder<'_> {
                 return Err(mutable("predicate"));
             }
         }
-        Ok(())
+        self.retype_exclusion(table, index)
     }
 }
 

@@ -600,7 +600,7 @@ impl Binder<'_> {
     }
 
     /// The operator of a name, in the schema that was written with it.
-    fn operator_in(
+    pub(super) fn operator_in(
         &mut self,
         schema: Option<&str>,
         name: &str,
@@ -934,7 +934,7 @@ impl Binder<'_> {
     }
 }
 
-fn operator_call(found: &OperatorMatch, args: Vec<Expr>, location: i32) -> Expr {
+pub(super) fn operator_call(found: &OperatorMatch, args: Vec<Expr>, location: i32) -> Expr {
     let types = Rc::from(found.argument_types.as_slice());
     let function = Func(found.operator.function);
     Expr::new(

@@ -157,7 +157,7 @@ impl Binder<'_> {
                 generated: Vec::new(),
                 checks: Vec::new(),
                 partition_check: None,
-                entries: Vec::new(),
+                entries: Rc::default(),
                 triggers: None,
                 defaults: Vec::new(),
                 refers: Vec::new(),
@@ -291,7 +291,7 @@ impl Binder<'_> {
         rules.tables[place].generated = self.generated(&table)?;
         rules.tables[place].checks = self.checks(&table)?;
         rules.tables[place].partition_check = self.partition_check(&table)?;
-        rules.tables[place].entries = self.entries(&table)?;
+        rules.tables[place].entries = self.entries(&table)?.into();
         let events = Events::UPDATE.with(Events::DELETE);
         rules.tables[place].triggers = self.triggers_on(&table, events, &[])?;
         if key.on_delete != Action::SetDefault && key.on_update != Action::SetDefault {

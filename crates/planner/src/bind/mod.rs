@@ -42,6 +42,7 @@ pub mod computed;
 pub mod copy;
 mod definition;
 pub mod domain;
+mod exclusion;
 pub mod expr;
 mod extreme;
 mod fields;

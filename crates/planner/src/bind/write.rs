@@ -194,7 +194,7 @@ impl Binder<'_> {
             policy_checks,
             triggers,
             checks: self.checks(&table)?,
-            entries: self.entries(&table)?,
+            entries: self.entries(&table)?.into(),
             rules: self.rules(&table, touch)?,
             generated: self.generated(&table)?,
             view_checks: Vec::new(),

@@ -37,7 +37,7 @@ pub struct RuleTable {
     /// What it asks of its rows for being a partition, likewise.
     pub partition_check: Option<Rc<super::partition::PartitionCheck>>,
     /// How entries of its computed indexes are made, likewise.
-    pub entries: Vec<EntryRule>,
+    pub entries: Rc<[EntryRule]>,
     /// Its triggers, likewise.
     pub triggers: Option<Rc<Triggers>>,
     /// The defaults that SET DEFAULT needs, by column.

@@ -1,5 +1,5 @@
-//! Unique constraints that are deferred, under attack: sessions that put the same few keys into one
-//! table and take them out again, at all isolation levels, with savepoints, while leaders are killed;
+//! Unique constraints that are deferred, and exclusion constraints, under attack: sessions that put the
+//! same few keys into one table and take them out again, at all isolation levels, with savepoints, while leaders are killed;
 //! and transactions so large that their write set lies in scratch space. Nobody ever sees a committed
 //! duplicate.
 
@@ -30,6 +30,9 @@ const ROWS: u64 = 40_000;
 const WAITING_MAX: Duration = Duration::from_secs(20);
 
 const DUPLICATES: &str = "select k from taken where k is not null group by k having count(*) > 1";
+
+const OVERLAPS: &str = "select k from (select k, lag(k) over (order by k) as before from taken \
+                        where k is not null) t where k - before < 3";
 
 /// Numbers from a seed.
 struct Random(u64);
@@ -74,7 +77,7 @@ fn is_allowed(error: &postgres::Error) -> bool {
         return true;
     };
     let state = error.code().code();
-    let allowed = ["23505", "40001", "40P01"];
+    let allowed = ["23505", "23P01", "40001", "40P01"];
     allowed.contains(&state) || state.starts_with("08") || state.starts_with("57")
 }
 
@@ -127,14 +130,14 @@ impl Sessions {
     }
 }
 
-/// Looks for duplicates until so much time is over.
-fn watch(nodes: &[Endpoint], time: Duration) {
+/// Looks for what must never be there until so much time is over.
+fn watch(nodes: &[Endpoint], wrong: &str, time: Duration) {
     let until = Instant::now() + time;
     let mut looks = 0;
     while Instant::now() < until {
         let client = nodes.iter().find_map(|node| connect(node).ok());
         let Some(mut client) = client else { continue };
-        while let Ok(rows) = client.query(DUPLICATES, &[]) {
+        while let Ok(rows) = client.query(wrong, &[]) {
             let keys: Vec<Option<i32>> = rows.iter().map(|row| row.get(0)).collect();
             assert!(keys.is_empty(), "committed twice: {keys:?}");
             looks += 1;
@@ -146,16 +149,16 @@ fn watch(nodes: &[Endpoint], time: Duration) {
     assert!(looks > 0, "nobody looked");
 }
 
-fn attacked(table: &str) {
+fn attacked(table: &str, wrong: &str) {
     let mut patient = Patient::new(3);
     let mut client = connect(&patient.nodes()[0]).expect("a session");
     client.batch_execute(table).expect("the table is made");
     let sessions = Sessions::start(patient.nodes());
     for _ in 0..2 {
-        watch(patient.nodes(), ROUND);
+        watch(patient.nodes(), wrong, ROUND);
         let leader = patient.cluster.leader().expect("a leader");
         patient.kill(leader);
-        watch(patient.nodes(), ROUND);
+        watch(patient.nodes(), wrong, ROUND);
         patient.start(leader);
         patient.wait_until_answering(leader);
     }
@@ -163,17 +166,33 @@ fn attacked(table: &str) {
     println!("{commits} transactions committed");
     assert!(commits > 100, "only {commits} transactions committed");
     patient.wait_until_caught_up();
-    watch(patient.nodes(), Duration::from_millis(100));
+    watch(patient.nodes(), wrong, Duration::from_millis(100));
 }
 
 #[test]
 fn no_two_sessions_commit_one_value() {
-    attacked("create table taken (k int unique deferrable initially deferred, v text)");
+    let table = "create table taken (k int unique deferrable initially deferred, v text)";
+    attacked(table, DUPLICATES);
 }
 
 #[test]
 fn no_two_sessions_commit_one_key() {
-    attacked("create table taken (k int primary key deferrable initially deferred, v text)");
+    let table = "create table taken (k int primary key deferrable initially deferred, v text)";
+    attacked(table, DUPLICATES);
+}
+
+#[test]
+fn no_two_sessions_commit_ranges_that_overlap() {
+    let table = "create table taken (k int, v text, \
+                 exclude using gist (int4range(k, k + 3) with &&))";
+    attacked(table, OVERLAPS);
+}
+
+#[test]
+fn no_two_sessions_commit_ranges_that_overlap_later() {
+    let table = "create table taken (k int, v text, exclude using gist \
+                 (int4range(k, k + 3) with &&) deferrable initially deferred)";
+    attacked(table, OVERLAPS);
 }
 
 /// Both in scratch space and in chunks: every key moves onto its neighbour's, and a key that was

@@ -32,7 +32,7 @@ const LAYERS: [(&str, &[&str]); 16] = [
             "execution",
         ],
     ),
-    ("kv", &["base", "raft", "storage"]),
+    ("kv", &["base", "raft", "spanning", "storage"]),
     ("pg", &["base", "sql"]),
     ("node", &["base", "kv", "sql", "pg"]),
     ("lab", &["base", "pg"]),

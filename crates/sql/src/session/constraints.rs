@@ -10,7 +10,9 @@
 //! commit                            looks; 23503 rolls everything back
 //! ```
 
-use base::{Error, Result, SqlState};
+use std::sync::Arc;
+
+use base::{Error, Key, Result, SqlState};
 use pg_query::protobuf::ConstraintsSetStmt;
 
 use super::in_use::Using;
@@ -106,8 +108,48 @@ impl Session {
                     })
                 })
             }
+            Event::Excluded {
+                table,
+                rules,
+                rule,
+                row,
+            } => {
+                let now = catalog.table_by_oid(table.oid).cloned();
+                match now {
+                    Some(now) if !Arc::ptr_eq(&now, &table) => {
+                        let oid = table.indexes[rules[rule].index].oid;
+                        self.excluded_now(&catalog, now, oid, row)?
+                    }
+                    now => now.map(|table| Event::Excluded {
+                        table,
+                        rules,
+                        rule,
+                        row,
+                    }),
+                }
+            }
             other => Some(other),
         })
+    }
+
+    /// What waits for a row's exclusion constraint in a table that is another now; none if the
+    /// constraint is gone.
+    fn excluded_now(
+        &mut self,
+        catalog: &Arc<Catalog>,
+        table: Arc<Table>,
+        index: u32,
+        row: Key,
+    ) -> Result<Option<Event>> {
+        let rules = self.try_binding("", catalog, |binder| binder.entries(&table))?;
+        let mut own = rules.iter();
+        let rule = own.position(|rule| table.indexes[rule.index].oid == index);
+        Ok(rule.map(|rule| Event::Excluded {
+            table,
+            rules: rules.into(),
+            rule,
+            row,
+        }))
     }
 
     /// SET CONSTRAINTS.
@@ -201,7 +243,7 @@ fn constraints_of(catalog: &Catalog, table: &Table, name: &str) -> Vec<(u32, boo
     found.extend(checks.map(|check| (check.oid, false)));
     let mut indexes = table.indexes.iter();
     if let Some(index) = indexes.find(|index| index.constraint != 0 && index.name == name) {
-        let deferrable = index.checked.is_some();
+        let deferrable = index.is_deferrable();
         found.push((index.constraint, deferrable));
         let below = constraints_below(catalog, table, index).into_iter();
         found.extend(below.map(|oid| (oid, deferrable)));

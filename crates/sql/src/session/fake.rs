@@ -512,15 +512,16 @@ impl Reading for FakeTransaction {
         Ok(Some(rest))
     }
 
-    fn scan_newest(
+    fn scan_newest_in(
         &mut self,
         tree: TreeId,
         range: &KeyRange,
+        direction: Direction,
         limit: usize,
         batch: &mut RowBatch,
     ) -> Result<Option<KeyRange>> {
         self.command += 1;
-        self.scan(tree, range, Direction::Forward, limit, batch)
+        self.scan(tree, range, direction, limit, batch)
     }
 }
 
@@ -546,6 +547,24 @@ impl Locking for FakeTransaction {
     fn lock_key(&mut self, _: TreeId, _: &[u8], _: RowLock, _: LockWait) -> Result<bool> {
         Ok(true)
     }
+
+    fn wait_for_key(&mut self, _: TreeId, _: &[u8], _: RowLock) -> Result<()> {
+        Ok(())
+    }
+
+    fn announce(&mut self, _: TreeId, _: &[u8], _: &[u8]) -> Result<Ticket> {
+        Ok(Ticket::ALONE)
+    }
+
+    fn announced(&mut self, _: TreeId, _: &[u8], _: Ticket) -> Result<Vec<Announced>> {
+        Ok(Vec::new())
+    }
+
+    fn wait_for_announced(&mut self, _: &Announced) -> Result<()> {
+        Ok(())
+    }
+
+    fn withdraw(&mut self, _: Ticket) {}
 
     fn lock_table(&mut self, _: TreeId, _: TableLock, _: LockWait) -> Result<bool> {
         Ok(true)

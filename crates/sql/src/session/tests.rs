@@ -716,3 +716,68 @@ fn a_lost_block_says_so_whatever_comes_first() {
         "3B001 E"
     );
 }
+
+/// Runs messages in a coroutine: how often each gave way, and how often dropping the session did.
+fn turns(mut session: Box<Session>, texts: &[&'static str]) -> Vec<usize> {
+    use std::cell::{Cell, RefCell};
+    use std::future::Future;
+    use std::task::{Context, Poll, Waker};
+    let at = Rc::new(Cell::new(0));
+    let turns = Rc::new(RefCell::new(vec![0; texts.len() + 1]));
+    let (now, texts) = (at.clone(), texts.to_vec());
+    let mut run = base::coro::run(Arc::default(), move || {
+        for text in texts {
+            let lines = self::run(&mut session, text);
+            assert!(
+                !lines
+                    .iter()
+                    .any(|line| line.contains(' ') && line.as_bytes()[0].is_ascii_digit()),
+                "{lines:?}"
+            );
+            now.set(now.get() + 1);
+        }
+        drop(session);
+    });
+    let mut cx = Context::from_waker(Waker::noop());
+    while std::pin::Pin::new(&mut run).poll(&mut cx) == Poll::Pending {
+        turns.borrow_mut()[at.get()] += 1;
+    }
+    let turns = turns.borrow().clone();
+    turns
+}
+
+#[test]
+fn temporary_rows_end_in_turns() {
+    let fill = "insert into t select g, 'row ' || g from generate_series(1, 20000) g";
+    let texts = [
+        "create temporary table t (i int primary key, x text)",
+        "begin; create index on t (x); savepoint a",
+        fill,
+        "rollback to a",
+        fill,
+        "rollback",
+        "begin",
+        fill,
+        "commit",
+        "create index on t (x)",
+        "begin; delete from t",
+        // There is nothing to be seen.
+        "select count(*) from t",
+        "rollback",
+        "truncate t",
+        fill,
+    ];
+    let turns = turns(Box::new(session()), &texts);
+    for (text, place) in [
+        ("rollback to a", 3),
+        ("rollback", 5),
+        ("commit", 8),
+        ("create index", 9),
+        ("select", 11),
+        ("rollback of a delete", 12),
+        ("truncate", 13),
+        ("the end of the session", 15),
+    ] {
+        assert!(turns[place] > 2, "{text}: {turns:?}");
+    }
+}

@@ -302,9 +302,10 @@ fn update(
     let keys = (key, &new_key[..]);
     let constraints = |cx: &mut Exec<'_>| {
         let (before, after) = (Some((key, &old[..])), (&new_key[..], &row[..]));
-        checked::written(&child.table, true, before, after, cx)?;
+        let written = (&child.table, &child.entries);
+        checked::written(written, true, before, after, cx)?;
         super::updated(rules, link.child, keys, (old, &row), cx)?;
-        checked::written(&child.table, false, before, after, cx)
+        checked::written(written, false, before, after, cx)
     };
     match &child.triggers {
         None => constraints(cx)?,

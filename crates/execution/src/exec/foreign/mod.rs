@@ -42,7 +42,7 @@ use base::{Error, Key, Result, SqlState};
 
 use super::program::Evaluate;
 use super::rows::{self, KeyFit};
-use super::{checked, events, partition, trigger, Exec};
+use super::{checked, events, exclusion, partition, trigger, Exec};
 pub(super) use crate::state::constraints::Event;
 use catalog::{Index, RelationKind, Table};
 use planner::plan::foreign::{Compare, Link, Rules};
@@ -396,6 +396,12 @@ fn run(event: &Event, cx: &mut Exec<'_>) -> Result<()> {
             row,
             values,
         } => checked::check(table, *index, (row, values), cx),
+        Event::Excluded {
+            table,
+            rules,
+            rule,
+            row,
+        } => exclusion::check(table, &rules[*rule], row, cx),
         Event::Fire(fire) => trigger::run(fire, cx),
     }
 }

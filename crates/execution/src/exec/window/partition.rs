@@ -10,6 +10,7 @@
 
 use std::collections::VecDeque;
 
+use base::large::Large;
 use base::memory::Reservation;
 use base::{Error, Result};
 
@@ -42,7 +43,7 @@ struct Kept {
 pub struct Partition<'p> {
     plan: &'p WindowPlan,
     input: Box<dyn Cursor + 'p>,
-    kept: VecDeque<Kept>,
+    kept: Large<VecDeque<Kept>>,
     /// The position of the first row that is kept in memory.
     first: usize,
     /// The rows before it.
@@ -65,7 +66,7 @@ impl<'p> Partition<'p> {
         Partition {
             plan,
             input: open(&plan.input, measures),
-            kept: VecDeque::new(),
+            kept: Large::default(),
             first: 0,
             spooled: None,
             spill: None,

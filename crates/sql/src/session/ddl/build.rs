@@ -14,7 +14,7 @@ use super::alter::about;
 use crate::session::Session;
 use catalog::{store, Index, Table};
 use execution::exec::entries::{self, Taken};
-use execution::exec::{self, new_row, rows, Exec};
+use execution::exec::{self, exclusion, new_row, rows, Exec};
 use execution::system::Relations;
 use planner::plan::permit::Permit;
 use types::{self, Datum, EvalContext};
@@ -45,7 +45,8 @@ impl Session {
         }
         let trees: Vec<_> = computed.iter().map(|index| index.tree).collect();
         self.fill_computed(new, &trees)?;
-        self.check_equal(new, |index| !is_known(index.tree))
+        self.check_equal(new, |index| !is_known(index.tree))?;
+        self.check_excluded(new, |index| !is_known(index.tree))
     }
 
     /// Looks for equal rows in new indexes whose constraints are checked later.
@@ -75,11 +76,38 @@ impl Session {
                 let taken = Taken {
                     index: place,
                     values: types.zip(values).collect(),
+                    met: None,
                 };
                 return Err(about(twice(table, &taken, &cx), &catalog, table));
             }
         }
         Ok(())
+    }
+
+    /// Looks for rows that conflict under the exclusion constraints of new indexes.
+    ///
+    /// # Errors
+    /// 23P01.
+    pub(super) fn check_excluded(
+        &mut self,
+        table: &Table,
+        wanted: impl Fn(&Index) -> bool,
+    ) -> Result<()> {
+        let mut indexes = table.indexes.iter();
+        if !indexes.any(|index| index.exclusion.is_some() && wanted(index)) {
+            return Ok(());
+        }
+        let (catalog, table) = (self.current_catalog()?, Arc::new(table.clone()));
+        let mut rules = self.try_binding("", &catalog, |binder| binder.entries(&table))?;
+        rules.retain(|rule| rule.exclusion.is_some() && wanted(&table.indexes[rule.index]));
+        self.as_owner(table.owner, |session| {
+            for rule in &rules {
+                session.for_each_row(&table, |cx, key, row| {
+                    exclusion::check_built(rule, &table, key, row, cx)
+                })?;
+            }
+            Ok(())
+        })
     }
 
     /// Makes the trees of computed indexes, with an entry for every row of the table.
@@ -100,6 +128,8 @@ impl Session {
         let (catalog, table) = (self.current_catalog()?, Arc::new(table.clone()));
         let mut rules = self.try_binding("", &catalog, |binder| binder.entries(&table))?;
         rules.retain(|rule| trees.contains(&table.indexes[rule.index].tree));
+        // Whether rows conflict is looked at once all are there.
+        rules.iter_mut().for_each(|rule| rule.exclusion = None);
         // What the expressions call must not run with the rights of whoever happens to build this.
         self.as_owner(table.owner, |session| {
             session.for_each_row(&table, |cx, key, row| {
@@ -148,6 +178,7 @@ impl Session {
         self.build(database, new, &build)?;
         self.fill_computed(new, &computed)?;
         self.check_equal(new, |_| true)?;
+        self.check_excluded(new, |_| true)?;
         match &mut self.open {
             Some(open) => store::drop_row_trees(open.txn.as_mut(), old),
             None => Err(Error::internal("nothing is open")),

@@ -128,7 +128,7 @@ impl Session {
     }
 
     /// The keys, included columns and condition that CREATE INDEX gives.
-    fn index_keys(
+    pub(super) fn index_keys(
         &mut self,
         text: &str,
         catalog: &Arc<Catalog>,
@@ -541,7 +541,7 @@ fn inverted_of(keys: Vec<ComputedKey>, condition: Option<String>, uses: Vec<usiz
     }
 }
 
-fn index_element(node: &Node) -> Result<&IndexElem> {
+pub(super) fn index_element(node: &Node) -> Result<&IndexElem> {
     match &node.node {
         Some(NodeEnum::IndexElem(element)) => Ok(element),
         _ => Err(Error::internal("an index of no element")),
@@ -613,7 +613,7 @@ fn is_bloom_column(name: &str) -> bool {
 ///
 /// # Errors
 /// 42704 for one that there is not; 0A000 for one that a tree does not serve, or not so.
-fn access_method(catalog: &Catalog, create: &IndexStmt) -> Result<u32> {
+pub(super) fn access_method(catalog: &Catalog, create: &IndexStmt) -> Result<u32> {
     let name = match create.access_method.as_str() {
         "" => "btree",
         // What was an access method once.

@@ -168,6 +168,7 @@ impl Session {
                 unique: index.unique,
                 nulls_equal: index.nulls_equal,
                 checked: index.checked,
+                exclusion: index.exclusion.clone(),
                 columns,
                 include: index.include.iter().map(|place| places[*place]).collect(),
                 computed,
@@ -182,6 +183,7 @@ impl Session {
             let (middle, suffix) = match (index.is_primary(), index.constraint) {
                 (true, _) => (String::new(), "pkey"),
                 (_, 0) => (names.join("_"), "idx"),
+                _ if index.exclusion.is_some() => (names.join("_"), "excl"),
                 _ => (names.join("_"), "key"),
             };
             let name = choose_name(&table.name, &middle, suffix, |name| {

@@ -10,6 +10,7 @@ mod composite;
 mod database;
 mod domain;
 mod drop;
+mod exclusion;
 mod extension;
 mod foreign;
 pub(crate) mod grant;

@@ -429,7 +429,7 @@ impl Session {
             Ok(ConstrType::ConstrForeign) => {
                 self.add_foreign_key(text, catalog, constraint, column, table)
             }
-            Ok(ConstrType::ConstrExclusion) => Err(Error::unsupported("EXCLUDE")),
+            Ok(ConstrType::ConstrExclusion) => self.add_exclusion(text, catalog, constraint, table),
             Ok(ConstrType::ConstrAttrNotDeferrable | ConstrType::ConstrAttrImmediate) => Ok(()),
             _ => Err(Error::internal("a constraint of no kind")),
         }

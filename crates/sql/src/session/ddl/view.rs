@@ -359,7 +359,7 @@ impl Session {
         let entries = self.try_binding("", &catalog, |binder| binder.entries(&table))?;
         let target = Target {
             table,
-            entries,
+            entries: entries.into(),
             ..Target::default()
         };
         let plan = source.wrap(|input| {

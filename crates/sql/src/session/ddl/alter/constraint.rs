@@ -47,7 +47,7 @@ impl Session {
         let kind = ConstrType::try_from(constraint.contype);
         let is_key = matches!(
             kind,
-            Ok(ConstrType::ConstrPrimary | ConstrType::ConstrUnique)
+            Ok(ConstrType::ConstrPrimary | ConstrType::ConstrUnique | ConstrType::ConstrExclusion)
         );
         if is_key && !constraint.indexname.is_empty() {
             return self.add_using_index(catalog, old, constraint, sink);

@@ -93,7 +93,9 @@ impl Session {
         store::update_table(open.txn.as_mut(), database, new)?;
         let eval = self.eval.clone();
         let table = Arc::new(new.clone());
-        let rules = self.try_binding("", &catalog, |binder| binder.entries(&table))?;
+        let mut rules = self.try_binding("", &catalog, |binder| binder.entries(&table))?;
+        // Whether rows conflict is looked at once all are there.
+        rules.iter_mut().for_each(|rule| rule.exclusion = None);
         let row_by_row = |cx: &mut Exec<'_>, key: &[u8], row: &[Datum]| {
             let row = new_row(&catalog, row, new, values, cx)?;
             let key = match new.primary_key() {
@@ -128,6 +130,7 @@ impl Session {
             false => self.as_owner(old.owner, |session| session.for_each_row(old, row_by_row))?,
         }
         self.check_equal(&table, |_| true)?;
+        self.check_excluded(&table, |_| true)?;
         let Some(open) = &mut self.open else {
             return Err(Error::internal("nothing is open"));
         };

@@ -159,6 +159,7 @@ pub(in super::super) fn same_index(wanted: &Index, known: &Index) -> bool {
     (wanted.primary, wanted.unique, wanted.nulls_equal)
         == (known.primary, known.unique, known.nulls_equal)
         && wanted.checked.is_some() == known.checked.is_some()
+        && wanted.exclusion == known.exclusion
         && wanted.is_primary() == known.is_primary()
         && (wanted.constraint == 0) == (known.constraint == 0)
         && wanted.columns == known.columns
