@@ -6,9 +6,10 @@
 //! ([`report`]), because the machine is never quiet.
 //!
 //! [`experiments`] are what `quorate lab run` measures, each a small file; their figures are
-//! [`results`], shown as a [`page`] and as JSON. [`real::relay`] puts distance between servers.
+//! [`results`], each with an [answer][answers] in one sentence, shown as a [`page`] and as JSON. [`real::relay`] puts distance between servers.
 //! [`tpcc`] is TPC-C, [`tpch`] TPC-H. [`check`] judges the correctness of any server, under faults.
 
+pub mod answers;
 pub mod check;
 pub mod client;
 pub mod driver;

@@ -40,6 +40,9 @@ pub struct Experiment {
     /// Systems whose ratio is of interest: ours, theirs.
     #[serde(default)]
     pub pairs: Vec<(String, String)>,
+    /// What it has found, in one sentence ([`crate::answers`]).
+    #[serde(default)]
+    pub answer: Option<String>,
     /// Its figures.
     pub charts: Vec<Chart>,
     /// What was checked beside, and whether it held.
@@ -160,7 +163,8 @@ impl Bar {
         }
     }
 
-    fn figure(&self) -> Figure {
+    /// Its rounds.
+    pub fn figure(&self) -> Figure {
         Figure {
             rounds: self.rounds.clone(),
         }
@@ -263,15 +267,20 @@ impl Chart {
     }
 }
 
-/// `median (low–high)`, with as many digits as the figure is worth.
-pub fn show(figure: &Figure) -> String {
-    let one = |value: f64| match value.abs() {
+/// A figure with as many digits as it is worth.
+pub fn show_one(value: f64) -> String {
+    match value.abs() {
         // Next to nothing has no sign.
         0.0..0.005 => "0.00".to_owned(),
         0.005..9.95 => format!("{value:.2}"),
         9.95..99.5 => format!("{value:.1}"),
         _ => thousands(value),
-    };
+    }
+}
+
+/// `median (low–high)`, as [`show_one`] shows each.
+pub fn show(figure: &Figure) -> String {
+    let one = show_one;
     match figure.rounds.len() {
         0 => "–".to_owned(),
         1 => one(figure.median()),
@@ -293,6 +302,8 @@ impl Experiment {
             .map(|chart| chart.table(&self.pairs))
             .collect();
         parts.retain(|part| !part.is_empty());
+        let answer = self.answer.iter();
+        parts.splice(0..0, answer.map(|answer| format!("{answer}\n")));
         for check in &self.checks {
             let held = if check.held {
                 "held"

@@ -20,6 +20,20 @@ use crate::url::Url;
 /// Lines of postgresql.conf: memory and log enough that no checkpoint falls into every run.
 const POSTGRES_SETTINGS: [&str; 2] = ["shared_buffers = '512MB'", "max_wal_size = '4GB'"];
 
+/// Settings of Quorate's nodes: as much memory for pages as PostgreSQL has.
+const QUORATE_SETTINGS: [&str; 1] = ["shared_buffers=512MB"];
+
+/// What reports say of a server's settings, where it knows them: the memory that it may use, and how
+/// much log it lets grow.
+const SHOWN_SETTINGS: [&str; 6] = [
+    "shared_buffers",
+    "work_mem",
+    "max_wal_size",
+    "checkpoint_timeout",
+    "quorate.memory_budget",
+    "quorate.checkpoint_log_size",
+];
+
 /// A kind of system that the lab starts by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind {
@@ -326,7 +340,8 @@ impl System {
             learners: kind.others,
         };
         let names = format!("synchronous_standby_names={}", kind.names);
-        let mut settings: Vec<&str> = demands.quorate.iter().map(String::as_str).collect();
+        let mut settings: Vec<&str> = QUORATE_SETTINGS.to_vec();
+        settings.extend(demands.quorate.iter().map(String::as_str));
         if !kind.names.is_empty() {
             settings.push(names.as_str());
         }
@@ -508,17 +523,19 @@ impl System {
         }
     }
 
-    /// The settings that durability rests on, as the server says they are, and what is wrong with
-    /// them.
-    pub fn durability(&self) -> (String, Vec<String>) {
+    /// The settings that durability and speed rest on, as the server says they are, and what is wrong
+    /// with them.
+    pub fn settings(&self) -> (String, Vec<String>) {
         let mut said = Vec::new();
         let mut wrong = Vec::new();
-        for (name, expected) in [
+        let durability = [
             ("fsync", Some("on")),
             ("full_page_writes", Some("on")),
             ("synchronous_commit", Some("on")),
             ("synchronous_standby_names", None),
-        ] {
+        ];
+        let shown = SHOWN_SETTINGS.map(|name| (name, None));
+        for (name, expected) in durability.into_iter().chain(shown) {
             // Quorate has no way to run without fsync, and no pages in its log.
             let Ok(value) = self.endpoint.query(&format!("show {name}")) else {
                 continue;

@@ -19,7 +19,7 @@ use std::time::Duration;
 use base::env::{sleep, Env, Instant};
 use base::SqlState;
 
-use super::{note_durability, Collected, Context};
+use super::{note_system, Collected, Context};
 use crate::client::{within, Failure};
 use crate::driver::{explain, Driver};
 use crate::host::{go_on, pause};
@@ -104,7 +104,7 @@ pub(super) fn run(context: &Context<'_>, found: &mut Experiment) -> Result<()> {
             }
             let Some(system) = &kept else { break };
             if number == 0 {
-                note_durability(system, found);
+                note_system(system, found);
             }
             let Some(victim) = Victim::of(system, &mut restarted)? else {
                 break;

@@ -45,6 +45,7 @@ use std::sync::Arc;
 use base::env::Env;
 use serde::Deserialize;
 
+use crate::answers::answer;
 use crate::host::{go_on, remove_dir};
 use crate::report::Figure;
 use crate::results::{Better, Chart, Experiment};
@@ -316,6 +317,7 @@ pub fn run(
     // removed now goes with the rest at the end.
     let _ = remove_dir(&context.dir);
     done?;
+    found.answer = answer(&found);
     live.done();
     Ok(found)
 }
@@ -337,13 +339,13 @@ impl Context<'_> {
         Ok(started.into_iter().next())
     }
 
-    /// Starts the experiment's systems, and notes the settings that their durability rests on.
+    /// Starts the experiment's systems, and notes their settings.
     fn start(&self, relayed: bool, found: &mut Experiment) -> Result<Vec<System>> {
         let names = &self.definition.systems;
         let demands = self.extent.demands(relayed);
         let systems = self.site.start(names, &self.definition.name, &demands)?;
         for system in &systems {
-            note_durability(system, found);
+            note_system(system, found);
         }
         self.note_settings(found);
         Ok(systems)
@@ -372,9 +374,9 @@ impl Context<'_> {
     }
 }
 
-/// Notes the settings that a system's durability rests on.
-fn note_durability(system: &System, found: &mut Experiment) {
-    let (said, wrong) = system.durability();
+/// Notes the settings that a system's durability and speed rest on.
+fn note_system(system: &System, found: &mut Experiment) {
+    let (said, wrong) = system.settings();
     found.notes.push(format!("{}: {said}.", system.name()));
     found.warnings.extend(wrong);
 }

@@ -270,6 +270,8 @@ fn conditions(site: &Site) -> Result<Vec<(String, String)>> {
             "shared_buffers 512 MB, max_wal_size 4 GB, wal_compression on; else defaults, where an experiment says nothing else";
         all.push(("PostgreSQL's settings".to_owned(), settings.to_owned()));
     }
+    let settings = "shared_buffers 512 MB; else defaults, where an experiment says nothing else";
+    all.push(("Quorate's settings".to_owned(), settings.to_owned()));
     let text = |path: &str| read_file(path.as_ref()).unwrap_or_default();
     let field = |text: &str, name: &str| {
         let line = text.lines().find(|line| line.starts_with(name));
