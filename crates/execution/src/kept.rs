@@ -245,6 +245,21 @@ impl PackedRows {
         row.extend((next..self.width).map(|_| Datum::Null));
     }
 
+    /// Appends some columns of a row to others' columns.
+    ///
+    /// # Panics
+    /// When there is no such row.
+    pub fn append_some(&self, place: usize, columns: &[usize], row: &mut Row) {
+        let values = self.get(place);
+        match self.kept.len() == self.width {
+            true => row.extend(columns.iter().map(|column| values[*column].clone())),
+            false => row.extend(columns.iter().map(|column| match self.position(*column) {
+                Some(at) => values[at].clone(),
+                None => Datum::Null,
+            })),
+        }
+    }
+
     /// Counts what is kept beside the rows.
     ///
     /// # Errors

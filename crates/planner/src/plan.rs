@@ -12,6 +12,7 @@ mod inverted;
 pub mod keyed;
 mod literal;
 mod members;
+mod narrow;
 pub mod partition;
 pub mod permit;
 pub mod program;
@@ -37,6 +38,7 @@ pub use entries::{EntryRule, ExclusionRule, KeyValue, Search};
 pub use foreign::Rules;
 pub use inverted::{Asked, InvertedAccess, Term};
 pub use literal::{Literal, Taken};
+pub use narrow::narrow_below;
 pub use program::{compile, Program};
 pub use routine::RoutineCall;
 pub use uses::Uses;
@@ -239,6 +241,9 @@ pub struct Scan {
     pub inverted: Option<Rc<InvertedAccess>>,
     /// The columns that are decoded.
     pub needed: Needed,
+    /// The columns that its rows have, in ascending order; none: all of the table's. What it tests itself
+    /// is over these.
+    pub kept: Option<Box<[usize]>>,
     /// What a row must meet.
     pub filter: Option<Program>,
     /// Whether the row's key follows its columns.
@@ -279,6 +284,14 @@ pub struct ComputedAccess {
 }
 
 impl Scan {
+    /// The column of the table that a column of its rows is; none for its key and the oid.
+    pub fn table_column(&self, place: usize) -> Option<usize> {
+        match &self.kept {
+            Some(kept) => kept.get(place).copied(),
+            None => (place < self.table.columns.len()).then_some(place),
+        }
+    }
+
     /// The index that it goes by: the primary key, a secondary index, or none.
     pub fn by_index(&self) -> Option<&Index> {
         match self.index {
@@ -329,8 +342,21 @@ pub struct Join {
     /// Whether the right input looks at the left row, and then how many columns come before it in the
     /// row that it sees.
     pub lateral: Option<usize>,
+    /// The columns of a pair that are handed on, in ascending order; none: all. Of a semi-join they are
+    /// those of the left row.
+    pub kept: Option<Box<[usize]>>,
     /// What was expected of it when it was planned.
     pub expected: Option<Expected>,
+}
+
+impl Join {
+    /// The place in the pair of a column of its rows.
+    pub fn pair_column(&self, place: usize) -> Option<usize> {
+        match &self.kept {
+            Some(kept) => kept.get(place).copied(),
+            None => Some(place),
+        }
+    }
 }
 
 /// One aggregate of an aggregation.

@@ -1,13 +1,11 @@
-//! The plain cursors: scans, filters, projections, limits, sets.
+//! The plain cursors: filters, projections, limits, sets.
 
 use std::rc::Rc;
 use std::sync::Arc;
 
-use base::engine::{Direction, RowBatch, RowLock};
-use base::key::successor;
-use base::limits::SCAN_BATCH_ROWS;
+use base::engine::RowLock;
 use base::memory::Reservation;
-use base::{Error, Key, KeyRange, Result, SqlState};
+use base::{Error, Result, SqlState};
 use self_cell::self_cell;
 
 use super::beside::BesideCursor;
@@ -17,21 +15,21 @@ use super::join::JoinCursor;
 use super::join_filter::JoinFilter;
 use super::measure::{MeasuredCursor, Measuring, Removed};
 use super::merge::MergeCursor;
+use super::scan::ScanCursor;
 use super::shared::{AnewCursor, SharedCursor, WithCursor, WorkingCursor};
 use super::sort::SortCursor;
-use super::staged::{Stages, Taken};
 use super::trigger::TransitionCursor;
 use super::window::WindowCursor;
 use super::write::{DeleteCursor, InsertCursor, LockCursor, UpdateCursor};
-use super::{inverted, rows, sequences, Exec};
+use super::{sequences, Exec};
 use crate::exec::program::Evaluate;
 use crate::kept::{large_bytes, RowStore};
 use crate::spool::SpoolRows;
-use catalog::{Catalog, KeyOrder, RelationKind};
+use catalog::{Catalog, RelationKind};
 use functions::{Body, Call, Rows};
 use planner::plan::permit::{Permit, PermittedPlan};
 use planner::plan::Program;
-use planner::plan::{Plan, Row, Scan, SetColumn, SetOperation};
+use planner::plan::{Plan, Row, SetColumn, SetOperation};
 use types::{Datum, TypeId};
 
 /// Gives rows, one at a time.
@@ -261,8 +259,7 @@ pub(super) fn open_to_lock<'p>(
     match plan {
         // A condition may leave out the row, which is then not to be locked.
         Plan::Scan(scan) if scan.filter.is_none() => {
-            let mut cursor = ScanCursor::new(scan);
-            cursor.locks = Some(strength);
+            let cursor = ScanCursor::to_lock(scan, strength);
             measured(plan, measures, Box::new(cursor))
         }
         _ => open(plan, measures),
@@ -347,299 +344,6 @@ impl<F: FnOnce(&mut Exec<'_>) -> Result<SpoolRows>> Cursor for Later<F> {
             Some(rows) => rows.next_row(),
             None => Ok(None),
         }
-    }
-}
-
-struct ScanCursor<'p> {
-    scan: &'p Scan,
-    started: bool,
-    rest: Option<KeyRange>,
-    batch: RowBatch,
-    at: usize,
-    row: Vec<u8>,
-    /// How many rows the next batch asks for; grows, so that LIMIT 1 reads little.
-    ask: usize,
-    /// How whatever it gives is then locked.
-    locks: Option<RowLock>,
-    removed: Removed,
-    /// The keys of the rows that an inverted index has found.
-    keys: Option<(std::collections::btree_set::IntoIter<Key>, Reservation)>,
-    /// How rows are tested once there are many.
-    stages: Option<Stages<'p>>,
-    /// What joins above know, until there are stages.
-    filters: Vec<JoinFilter>,
-}
-
-/// How many rows a scan asks for first.
-const ASKED_FIRST: usize = 16;
-
-/// A scan that asks for so many rows at once has been through enough to test rows in stages.
-const STAGED_FROM: usize = 64;
-
-impl<'p> ScanCursor<'p> {
-    fn new(scan: &'p Scan) -> ScanCursor<'p> {
-        ScanCursor {
-            scan,
-            started: false,
-            rest: None,
-            batch: RowBatch::default(),
-            at: 0,
-            row: Vec::new(),
-            ask: ASKED_FIRST,
-            locks: None,
-            removed: Removed::default(),
-            keys: None,
-            stages: None,
-            filters: Vec::new(),
-        }
-    }
-
-    /// Where to look; a full key is looked up at once.
-    fn start(&mut self, cx: &mut Exec<'_>) -> Result<()> {
-        let scan = self.scan;
-        if let Some(access) = &scan.inverted {
-            self.keys = inverted::row_keys(access, &scan.table, cx)?
-                .map(|(keys, held)| (keys.into_iter(), held));
-            if self.keys.is_some() {
-                return Ok(());
-            }
-        }
-        let Some(range) = key_range(scan, cx)? else {
-            return Ok(());
-        };
-        let whole_key = scan.index.is_none()
-            && scan
-                .by_index()
-                .is_some_and(|index| index.columns.len() == scan.access.equal.len());
-        if !whole_key {
-            self.rest = Some(range);
-            return Ok(());
-        }
-        let (tree, key, row) = (scan.table.tree, &range.start, &mut self.row);
-        let found = match self.locks {
-            Some(strength) => cx.host.txn().get_to_lock(tree, key, strength, row)?,
-            None => cx.host.txn().get(tree, key, row)?,
-        };
-        if found {
-            self.batch.push(&range.start, &self.row);
-        }
-        Ok(())
-    }
-
-    fn fill(&mut self, cx: &mut Exec<'_>) -> Result<bool> {
-        if let Some((keys, _)) = &mut self.keys {
-            let Some(key) = keys.next() else {
-                return Ok(false);
-            };
-            (self.at, self.batch) = (0, RowBatch::default());
-            let tree = self.scan.table.tree;
-            if cx.host.txn().get(tree, &key, &mut self.row)? {
-                self.batch.push(&key, &self.row);
-            }
-            return Ok(true);
-        }
-        let Some(range) = self.rest.take() else {
-            return Ok(false);
-        };
-        let tree = match self.scan.index {
-            Some(place) => self.scan.table.indexes[place].tree,
-            None => self.scan.table.tree,
-        };
-        let direction = match self.scan.backward {
-            true => Direction::Backward,
-            false => Direction::Forward,
-        };
-        self.rest = cx
-            .host
-            .txn()
-            .scan(tree, &range, direction, self.ask, &mut self.batch)?;
-        self.ask = (self.ask * 2).min(SCAN_BATCH_ROWS);
-        self.at = 0;
-        if self.ask >= STAGED_FROM && self.stages.is_none() {
-            let (scan, needed) = (self.scan, self.scan.needed.borrow());
-            self.stages = Stages::of(&scan.table, scan.filter.as_ref(), &needed);
-            if let Some(stages) = &mut self.stages {
-                self.filters.drain(..).for_each(|one| stages.restrict(one));
-            }
-        }
-        Ok(true)
-    }
-
-    /// Takes the next row of the batch; whether it is there, since an index may lead to none, and
-    /// meets the conditions.
-    fn take(&mut self, cx: &mut Exec<'_>, row: &mut Row) -> Result<bool> {
-        let scan = self.scan;
-        let (mut key, mut bytes) = self.batch.get(self.at);
-        self.at += 1;
-        if let Some(place) = scan.index {
-            key = rows::row_key_of_entry(&scan.table, &scan.table.indexes[place], (key, bytes))?;
-            if !cx.host.txn().get(scan.table.tree, key, &mut self.row)? {
-                return Ok(false);
-            }
-            bytes = &self.row;
-        }
-        let taken = match &mut self.stages {
-            Some(stages) => stages.take(bytes, row, cx)?,
-            None => {
-                let needed = &*scan.needed.borrow();
-                let width = scan.table.columns.len();
-                if row.len() == width {
-                    rows::decode_over(&scan.table, needed, bytes, row)?;
-                } else {
-                    row.clear();
-                    rows::decode_into(&scan.table, needed, bytes, row)?;
-                }
-                Taken::Whole
-            }
-        };
-        match taken {
-            Taken::Whole => {}
-            Taken::NoneByCondition => {
-                self.removed.by_condition += 1;
-                return Ok(false);
-            }
-            Taken::NoneByJoin => {
-                self.removed.by_join += 1;
-                return Ok(false);
-            }
-        }
-        if scan.with_key {
-            row.push(Datum::bytea(key));
-        }
-        if scan.with_oid {
-            row.push(Datum::Oid(scan.table.oid));
-        }
-        let filter = scan.filter.as_ref().filter(|_| self.stages.is_none());
-        if let Some(filter) = filter {
-            if !filter.test(cx, row)? {
-                self.removed.by_condition += 1;
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-}
-
-impl Cursor for ScanCursor<'_> {
-    fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
-        let mut row = Row::new();
-        Ok(self.next_into(cx, &mut row)?.then_some(row))
-    }
-
-    fn next_into(&mut self, cx: &mut Exec<'_>, row: &mut Row) -> Result<bool> {
-        if !self.started {
-            self.started = true;
-            self.start(cx)?;
-        }
-        loop {
-            while self.at >= self.batch.len() {
-                if !self.fill(cx)? {
-                    return Ok(false);
-                }
-            }
-            cx.tick()?;
-            if self.take(cx, row)? {
-                return Ok(true);
-            }
-        }
-    }
-
-    fn rewind(&mut self) -> bool {
-        (self.started, self.at, self.ask) = (false, 0, ASKED_FIRST);
-        (self.rest, self.keys) = (None, None);
-        self.batch.clear();
-        true
-    }
-
-    fn restrict(&mut self, filter: &JoinFilter) {
-        match &mut self.stages {
-            Some(stages) => stages.restrict(filter.clone()),
-            None => self.filters.push(filter.clone()),
-        }
-    }
-
-    fn removed(&self) -> Removed {
-        self.removed
-    }
-}
-
-/// The keys that a scan's conditions leave; none when no key can meet them.
-fn key_range(scan: &Scan, cx: &mut Exec<'_>) -> Result<Option<KeyRange>> {
-    let Some(index) = scan.by_index() else {
-        return Ok(Some(KeyRange::all()));
-    };
-    let access = &scan.access;
-    let mut prefix = Key::new();
-    let order = |place| index.key_order(&scan.table, place);
-    for (place, value) in access.equal.iter().enumerate() {
-        let value = value.eval(cx, &[])?;
-        let order = order(place).expect("no more values than keys");
-        if !put(order, &value, &mut prefix)? {
-            return Ok(None);
-        }
-    }
-    let mut range = KeyRange::prefix(&prefix);
-    if prefix.is_empty() {
-        range = KeyRange::all();
-    }
-    let Some(order) = order(access.equal.len()) else {
-        return Ok(Some(range));
-    };
-    let descending = order.order.descending;
-    let (mut has_start, mut has_end) = (false, false);
-    for (bound, is_low) in [(&access.low, true), (&access.high, false)] {
-        let Some((value, inclusive)) = bound else {
-            continue;
-        };
-        let value = value.eval(cx, &[])?;
-        let mut key = prefix.clone();
-        match rows::fit_key(order.type_id, &value) {
-            rows::KeyFit::Value(value) => rows::put_key(order, &value, &mut key)?,
-            rows::KeyFit::Null => return Ok(None),
-            // Every value of the column lies on one side of the bound.
-            rows::KeyFit::Above if is_low => return Ok(None),
-            rows::KeyFit::Below if !is_low => return Ok(None),
-            _ => continue,
-        }
-        if is_low != descending {
-            has_start = true;
-            range.start = if *inclusive {
-                key
-            } else {
-                successor(&key).unwrap_or(key)
-            };
-        } else {
-            has_end = true;
-            range.end = if *inclusive {
-                successor(&key)
-            } else {
-                Some(key)
-            };
-        }
-    }
-    // NULLs stand at one end, and meet no condition.
-    if access.low.is_some() || access.high.is_some() {
-        let mut nulls = prefix.clone();
-        rows::put_key(order, &Datum::Null, &mut nulls)?;
-        match order.order.nulls_first {
-            true if !has_start => range.start = successor(&nulls).unwrap_or(nulls),
-            false if !has_end => range.end = Some(nulls),
-            _ => {}
-        }
-    }
-    if range.end.as_ref().is_some_and(|end| *end <= range.start) {
-        return Ok(None);
-    }
-    Ok(Some(range))
-}
-
-fn put(order: KeyOrder, value: &Datum, key: &mut Key) -> Result<bool> {
-    match rows::fit_key(order.type_id, value) {
-        rows::KeyFit::Value(value) => {
-            rows::put_key(order, &value, key)?;
-            Ok(true)
-        }
-        _ => Ok(false),
     }
 }
 
@@ -973,6 +677,16 @@ impl Cursor for AppendCursor<'_> {
             self.inputs.pop();
         }
         Ok(None)
+    }
+
+    fn next_into(&mut self, cx: &mut Exec<'_>, row: &mut Row) -> Result<bool> {
+        while let Some(input) = self.inputs.last_mut() {
+            if input.next_into(cx, row)? {
+                return Ok(true);
+            }
+            self.inputs.pop();
+        }
+        Ok(false)
     }
 
     fn restrict(&mut self, filter: &JoinFilter) {

@@ -64,6 +64,53 @@ pub struct JoinCursor<'p> {
     looked: Option<Box<dyn Cursor + 'p>>,
     /// Both inputs, where the right one does not fit in memory.
     spilled: Option<Box<SpilledJoin>>,
+    kept: Option<Kept<'p>>,
+}
+
+/// The columns of a pair that are handed on, where not all are.
+struct Kept<'p> {
+    of_pair: &'p [usize],
+    /// Those of the left row, and those of the right one.
+    left: Vec<usize>,
+    right: Vec<usize>,
+    /// Whether the row that was made last has these columns alone.
+    is_done: bool,
+}
+
+impl<'p> Kept<'p> {
+    fn of(of_pair: &'p [usize], left_width: usize) -> Kept<'p> {
+        let (left, right): (Vec<_>, Vec<_>) =
+            of_pair.iter().partition(|place| **place < left_width);
+        Kept {
+            of_pair,
+            left,
+            right: right.into_iter().map(|place| place - left_width).collect(),
+            is_done: false,
+        }
+    }
+
+    /// Makes the row of a left row, of which this is the last pair or not.
+    #[inline]
+    fn put_left(&mut self, row: &mut [Datum], is_last: bool, out: &mut Row) {
+        out.clear();
+        out.extend(self.left.iter().map(|place| match is_last {
+            true => std::mem::replace(&mut row[*place], Datum::Null),
+            false => row[*place].clone(),
+        }));
+        self.is_done = true;
+    }
+
+    /// Leaves out the other columns of a pair, if they are there.
+    #[inline]
+    fn narrow(&mut self, pair: &mut Row) {
+        if std::mem::take(&mut self.is_done) {
+            return;
+        }
+        for (to, from) in self.of_pair.iter().enumerate() {
+            pair.swap(to, *from);
+        }
+        pair.truncate(self.of_pair.len());
+    }
 }
 
 /// What is known of the left row at work.
@@ -135,6 +182,22 @@ impl Right {
         Ok(())
     }
 
+    /// Appends some columns of a row.
+    #[inline]
+    fn append_some(&mut self, place: usize, columns: &[usize], row: &mut Row) -> Result<()> {
+        match &mut self.spooled {
+            Some(spooled) if place >= self.rows.len() => {
+                let number = place - self.rows.len();
+                let (rows, own) = (&spooled.rows, &mut spooled.row);
+                spooled.reader.read_at(rows, number, own)?;
+                let values = columns.iter();
+                row.extend(values.map(|column| std::mem::replace(&mut own[*column], Datum::Null)));
+            }
+            _ => self.rows.append_some(place, columns, row),
+        }
+        Ok(())
+    }
+
     /// The place of the row to be tried after one, if all are tried in turn or, of a hash, those that
     /// have it.
     fn after(&self, place: usize) -> Option<usize> {
@@ -163,6 +226,7 @@ impl Hashed {
 impl<'p> JoinCursor<'p> {
     /// A cursor over such a join.
     pub fn new(join: &'p Join, measures: Measuring<'_>) -> JoinCursor<'p> {
+        let kept = join.kept.as_deref();
         JoinCursor {
             join,
             left: open(&join.left, measures),
@@ -179,6 +243,7 @@ impl<'p> JoinCursor<'p> {
             lookups: 0,
             looked: None,
             spilled: None,
+            kept: kept.map(|kept| Kept::of(kept, join.left_width)),
         }
     }
 
@@ -615,7 +680,11 @@ impl<'p> JoinCursor<'p> {
                     }
                 }
             };
-            if !(is_semi && condition.is_none()) {
+            if let (Some(kept), None, false) = (&mut self.kept, condition, is_semi) {
+                let is_last = current.next.is_none();
+                kept.put_left(&mut self.row, is_last, out);
+                right.append_some(place, &kept.right, out)?;
+            } else if !(is_semi && condition.is_none()) {
                 // Whose last right row it is needs no copy of the left one.
                 let is_last = !begun && !is_semi && current.next.is_none();
                 if is_last {
@@ -701,7 +770,7 @@ fn hash_of<'a>(
 /// needed do.
 fn filled(plan: &Plan, width: usize) -> Vec<usize> {
     match plan {
-        Plan::Scan(scan) => {
+        Plan::Scan(scan) if scan.kept.is_none() => {
             let needed = scan.needed.borrow();
             let columns = scan.table.columns.len();
             let is_needed =
@@ -710,6 +779,7 @@ fn filled(plan: &Plan, width: usize) -> Vec<usize> {
         }
         Plan::Filter(input, _) | Plan::Once(input, _) => filled(input, width),
         Plan::Join(join) => match join.kind {
+            _ if join.kept.is_some() => (0..width).collect(),
             JoinKind::Semi | JoinKind::Anti => filled(&join.left, width),
             _ if join.left_width + join.right_width == width => {
                 let left = filled(&join.left, join.left_width);
@@ -729,10 +799,13 @@ impl Cursor for JoinCursor<'_> {
         if !self.join.condition.iter().all(Program::is_settled) {
             return;
         }
+        let Some(filter) = filter.moved(|place| self.join.pair_column(place)) else {
+            return;
+        };
         match self.join.kind {
             // A right row without its left one would be shown alone.
             JoinKind::Right | JoinKind::Full => {}
-            _ if filter.columns().iter().all(|place| *place < width) => self.left.restrict(filter),
+            _ if filter.columns().iter().all(|place| *place < width) => self.left.restrict(&filter),
             JoinKind::Inner if self.join.lateral.is_none() => {
                 self.filters
                     .extend(filter.moved(|place| place.checked_sub(width)));
@@ -747,6 +820,17 @@ impl Cursor for JoinCursor<'_> {
     }
 
     fn next_into(&mut self, cx: &mut Exec<'_>, out: &mut Row) -> Result<bool> {
+        let found = self.next_pair(cx, out)?;
+        if let (Some(kept), true) = (&mut self.kept, found) {
+            kept.narrow(out);
+        }
+        Ok(found)
+    }
+}
+
+impl JoinCursor<'_> {
+    /// The next row; of what is kept of it the other columns may be there too.
+    fn next_pair(&mut self, cx: &mut Exec<'_>, out: &mut Row) -> Result<bool> {
         let kind = self.join.kind;
         loop {
             if let Some(current) = self.current {

@@ -8,7 +8,8 @@
 //! |---|---|
 //! | [`program`] | expressions |
 //! | [`permit`] | who may run what: the only way in |
-//! | [`cursor`] | scans, filters, projections, limits, sets |
+//! | [`cursor`] | filters, projections, limits, sets |
+//! | [`scan`] | scans |
 //! | [`join`], [`group`], [`distinct`], [`sort`], [`window`] | what must see many rows at once |
 //! | [`join_filter`] | which rows of a scan a join above can use |
 //! | [`parts`] | rows that do not fit in memory, divided by a hash |
@@ -61,6 +62,7 @@ mod replication;
 mod routine;
 mod routine_text;
 pub mod rows;
+mod scan;
 pub mod sequences;
 pub mod session_functions;
 pub mod shared;

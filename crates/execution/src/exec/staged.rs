@@ -18,7 +18,9 @@
 //! - Conditions are tested in the order in which they are written, and the first that is not true
 //!   drops the row: none behind it is computed, so none raises an error. So it is in PostgreSQL.
 //! - A value that a comparison needs is computed when the comparison is first reached, not before.
-//! - After [`Stages::take`] has taken a row, all its needed columns are its own and all others NULL.
+//! - After [`Stages::take`] has taken a row, all its needed columns are its own and all others NULL. Where a
+//!   scan keeps only some columns ([`Scan::kept`]), conditions see a row of the table aside, and what is
+//!   taken has those columns alone.
 //!
 //! # What it leaves out
 //! Scans of a few rows, which are over before stages have paid for themselves: they make a row and
@@ -37,7 +39,7 @@ use super::{long, Exec};
 use catalog::Table;
 use functions::Function;
 use planner::plan::program::Op;
-use planner::plan::{Program, Row};
+use planner::plan::{Program, Row, Scan};
 use types::{Datum, TypeId};
 
 /// The stored columns of a row, as far as anybody looks.
@@ -105,14 +107,20 @@ impl Cells {
     /// Makes the values of some columns.
     fn make(&self, table: &Table, bytes: &[u8], places: &[usize], row: &mut [Datum]) -> Result<()> {
         for place in places {
-            let (column, into) = (&table.columns[*place], &mut row[*place]);
-            match self.get(table, bytes, *place) {
-                StoredColumn::Value(bytes) if !column.dropped => {
-                    types::decode_column_into(column.type_id, column.typmod, bytes, into)?;
-                }
-                StoredColumn::Long(stored) => *into = long::unread(table, column, stored),
-                _ => *into = Datum::Null,
+            self.make_one(table, bytes, *place, &mut row[*place])?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn make_one(&self, table: &Table, bytes: &[u8], place: usize, into: &mut Datum) -> Result<()> {
+        let column = &table.columns[place];
+        match self.get(table, bytes, place) {
+            StoredColumn::Value(bytes) if !column.dropped => {
+                types::decode_column_into(column.type_id, column.typmod, bytes, into)?;
             }
+            StoredColumn::Long(stored) => *into = long::unread(table, column, stored),
+            _ => *into = Datum::Null,
         }
         Ok(())
     }
@@ -225,6 +233,44 @@ pub struct Stages<'p> {
     count: usize,
     cells: Cells,
     filters: Vec<Restriction>,
+    narrow: Option<Narrow>,
+}
+
+/// How a row is made that has only some of the table's columns.
+struct Narrow {
+    /// The row that conditions look at.
+    wide: Row,
+    /// The columns that some stage makes there: their place there, and in what is taken.
+    made: Vec<(usize, usize)>,
+    /// The other columns.
+    others: Vec<(usize, usize)>,
+    width: usize,
+}
+
+impl Narrow {
+    fn of(kept: &[usize], made: &[bool], width: usize) -> Narrow {
+        let places = kept.iter().enumerate().map(|(to, from)| (*from, to));
+        let (made, others) = places.partition(|(from, _)| made[*from]);
+        Narrow {
+            wide: vec![Datum::Null; width],
+            made,
+            others,
+            width: kept.len(),
+        }
+    }
+
+    /// Makes the row.
+    fn take(&mut self, table: &Table, cells: &Cells, bytes: &[u8], row: &mut Row) -> Result<()> {
+        row.truncate(self.width);
+        row.resize(self.width, Datum::Null);
+        for (from, to) in &self.made {
+            std::mem::swap(&mut self.wide[*from], &mut row[*to]);
+        }
+        for (from, to) in &self.others {
+            cells.make_one(table, bytes, *from, &mut row[*to])?;
+        }
+        Ok(())
+    }
 }
 
 /// What becomes of a row.
@@ -274,19 +320,19 @@ impl Restriction {
 }
 
 impl<'p> Stages<'p> {
-    /// Those of a scan of a table with a filter, of which these columns are needed. None for a filter
-    /// that looks at more than the table's columns.
-    pub fn of(
-        table: &'p Table,
-        filter: Option<&'p Program>,
-        needed: &[bool],
-    ) -> Option<Stages<'p>> {
+    /// Those of a scan of a table, of which these columns are needed unless it says itself which it
+    /// keeps. None for a filter that looks at more than the table's columns.
+    pub fn of(scan: &'p Scan, needed: &[bool]) -> Option<Stages<'p>> {
+        let (table, filter) = (&*scan.table, scan.filter.as_ref());
         let width = table.columns.len();
         let is_stored = |op: &Op| !matches!(op, Op::Column(place) if *place >= width);
         if !filter.is_none_or(|filter| filter.ops().iter().all(is_stored)) {
             return None;
         }
-        let is_needed = |place: usize| needed.get(place).copied().unwrap_or(true);
+        let is_needed = |place: usize| match &scan.kept {
+            Some(kept) => kept.binary_search(&place).is_ok(),
+            None => needed.get(place).copied().unwrap_or(true),
+        };
         let mut made = vec![false; width];
         let mut stages = Vec::new();
         let parts = filter.map_or(Vec::new(), Program::conjuncts);
@@ -310,9 +356,11 @@ impl<'p> Stages<'p> {
         let looked_at = stages.iter().filter_map(|stage| stage.comparison.as_ref());
         let looked_at = looked_at.flat_map(Comparison::places);
         let last = (0..width)
-            .filter(|place| is_needed(*place))
+            .filter(|place| is_needed(*place) || made[*place])
             .chain(looked_at);
+        let narrow = scan.kept.as_ref();
         Some(Stages {
+            narrow: narrow.map(|kept| Narrow::of(kept, &made, width)),
             table,
             filter,
             count: last.map(|place| place + 1).max().unwrap_or(0),
@@ -344,9 +392,35 @@ impl<'p> Stages<'p> {
     /// # Errors
     /// XX001 when they are no row of the table; what a condition raises.
     pub fn take(&mut self, bytes: &[u8], row: &mut Row, cx: &mut Exec<'_>) -> Result<Taken> {
+        if let Some(mut narrow) = self.narrow.take() {
+            let taken = self.take_if(bytes, &mut narrow.wide, cx);
+            let taken = taken.and_then(|taken| {
+                if taken == Taken::Whole {
+                    narrow.take(self.table, &self.cells, bytes, row)?;
+                }
+                Ok(taken)
+            });
+            self.narrow = Some(narrow);
+            return taken;
+        }
         let width = self.table.columns.len();
         row.truncate(width);
         row.resize(width, Datum::Null);
+        let taken = self.take_if(bytes, row, cx)?;
+        if taken == Taken::Whole {
+            self.cells.make(self.table, bytes, &self.others, row)?;
+            for place in &self.unneeded {
+                if !row[*place].is_null() {
+                    row[*place] = Datum::Null;
+                }
+            }
+        }
+        Ok(taken)
+    }
+
+    /// Takes a row apart, and whether it meets the conditions and passes the filters; what these look at
+    /// is made.
+    fn take_if(&mut self, bytes: &[u8], row: &mut Row, cx: &mut Exec<'_>) -> Result<Taken> {
         self.cells.read(bytes, self.count)?;
         for stage in &mut self.stages {
             if !holds(
@@ -360,16 +434,10 @@ impl<'p> Stages<'p> {
                 return Ok(Taken::NoneByCondition);
             }
         }
-        if !self.filters.is_empty() && !self.passes(bytes, row)? {
-            return Ok(Taken::NoneByJoin);
-        }
-        self.cells.make(self.table, bytes, &self.others, row)?;
-        for place in &self.unneeded {
-            if !row[*place].is_null() {
-                row[*place] = Datum::Null;
-            }
-        }
-        Ok(Taken::Whole)
+        Ok(match self.filters.is_empty() || self.passes(bytes, row)? {
+            true => Taken::Whole,
+            false => Taken::NoneByJoin,
+        })
     }
 
     /// Whether all filters pass a row, of which it makes the columns that they look at.

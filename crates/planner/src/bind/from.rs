@@ -206,6 +206,7 @@ impl Binder<'_> {
             access: crate::plan::Access::default(),
             inverted: None,
             needed,
+            kept: None,
             filter: None,
             with_key,
             with_oid: false,

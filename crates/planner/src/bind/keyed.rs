@@ -23,7 +23,7 @@ use super::{boxed, Binder, OutputColumn};
 use crate::logical::looks_outside;
 use crate::paths::estimate::{BUILD, DESCENT};
 use crate::plan::keyed::Keyed;
-use crate::plan::{compile, Expr, ExprKind, Plan, SubKind};
+use crate::plan::{compile, narrow_below, Expr, ExprKind, Plan, SubKind};
 use syntax::parser::NodeEnum;
 use types::TypeId;
 
@@ -140,7 +140,7 @@ impl Binder<'_> {
         if !as_wanted || !keys.outer.iter().all(sees) {
             return expr;
         }
-        let Ok(plan) = self.plan_of(bound.body) else {
+        let Ok(mut plan) = self.plan_of(bound.body) else {
             return expr;
         };
         let Some(after) = self
@@ -149,6 +149,7 @@ impl Binder<'_> {
         else {
             return expr;
         };
+        narrow_below(&mut plan);
         let outer = keys
             .outer
             .iter()

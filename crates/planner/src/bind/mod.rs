@@ -105,7 +105,7 @@ use crate::logical::columns_of;
 use crate::paths::{Methods, Planner, Statistics};
 use crate::plan::compile;
 use crate::plan::permit::{BoundFor, Required, UncheckedPlan};
-use crate::plan::{Expr, Plan, With};
+use crate::plan::{narrow_below, Expr, Plan, With};
 use catalog::access::column_in_address;
 use catalog::access::{Guarded, Privileges};
 use catalog::cluster::Address;
@@ -372,7 +372,10 @@ impl<'a> Binder<'a> {
     }
 
     /// A plan with the locks and privileges that binding it has found to be needed.
-    fn bound(&mut self, plan: Plan, columns: Vec<OutputColumn>, writes: bool) -> Bound {
+    fn bound(&mut self, mut plan: Plan, columns: Vec<OutputColumn>, writes: bool) -> Bound {
+        if !self.names_only {
+            narrow_below(&mut plan);
+        }
         // What was bound for its names alone is for nobody to run.
         const NOBODY: u32 = 0;
         let bound_for = (self.rests_on_role || self.names_only).then_some(BoundFor {

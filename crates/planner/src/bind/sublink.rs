@@ -12,7 +12,7 @@ use super::expr::Place;
 use super::scope::Scope;
 use super::select::Query;
 use super::{boxed, inner, strings, Binder};
-use crate::plan::{Expr, ExprKind, Func, SubKind, SubQuery};
+use crate::plan::{narrow_below, Expr, ExprKind, Func, SubKind, SubQuery};
 use syntax::parser::NodeEnum;
 use types::TypeId;
 
@@ -151,6 +151,8 @@ impl Binder<'_> {
         location: i32,
     ) -> Expr {
         self.subqueries += 1;
+        let mut plan = plan;
+        narrow_below(&mut plan);
         let query = SubQuery {
             kind,
             plan: Rc::new(plan),

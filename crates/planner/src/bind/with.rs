@@ -25,7 +25,7 @@ use super::naming::{names_in, parts_of};
 use super::scope::Scope;
 use super::select::Body;
 use super::{boxed, inner, strings, Binder, OutputColumn};
-use crate::plan::{Plan, Recursive};
+use crate::plan::{narrow_below, Plan, Recursive};
 use syntax::parser::NodeEnum;
 
 /// A query of WITH.
@@ -132,7 +132,8 @@ impl Binder<'_> {
                 known: self.ctes.len(),
             })),
             false => {
-                let plan = self.plan_of(query.body)?;
+                let mut plan = self.plan_of(query.body)?;
+                narrow_below(&mut plan);
                 CteRows::Plan(self.next_number(), Rc::new(plan))
             }
         };
@@ -208,7 +209,8 @@ impl Binder<'_> {
             _ => Err(self.unsupported("this statement in WITH", cte.location)),
         };
         self.inside_with = false;
-        let (plan, columns, _) = written?;
+        let (mut plan, columns, _) = written?;
+        narrow_below(&mut plan);
         let (plan, number) = (Rc::new(plan), self.next_number());
         self.writing.push((number, plan.clone()));
         let columns = match columns.is_empty() {
@@ -268,8 +270,10 @@ impl Binder<'_> {
             return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
                 .with_detail("All column datatypes must be hashable."));
         }
-        let step_plan = self.as_types(step.body, &step.columns, &step.literals, &types)?;
-        let first_plan = self.plan_of(first.body)?;
+        let mut step_plan = self.as_types(step.body, &step.columns, &step.literals, &types)?;
+        let mut first_plan = self.plan_of(first.body)?;
+        narrow_below(&mut first_plan);
+        narrow_below(&mut step_plan);
         let recursive = Recursive {
             number,
             all: select.all,

@@ -330,12 +330,15 @@ impl Planner<'_> {
 /// The column of a table that a column of a plan's rows is, if it is one.
 pub fn origin_of(plan: &Plan, place: usize) -> Option<(&Scan, usize)> {
     match plan {
-        Plan::Scan(scan) => (place < scan.table.columns.len()).then_some((scan, place)),
+        Plan::Scan(scan) => Some((scan, scan.table_column(place)?)),
         Plan::Project(input, columns) => origin_of(input, columns.get(place)?.as_column()?),
-        Plan::Join(join) => match place.checked_sub(join.left_width) {
-            None => origin_of(&join.left, place),
-            Some(place) => origin_of(&join.right, place),
-        },
+        Plan::Join(join) => {
+            let place = join.pair_column(place)?;
+            match place.checked_sub(join.left_width) {
+                None => origin_of(&join.left, place),
+                Some(place) => origin_of(&join.right, place),
+            }
+        }
         Plan::Aggregate { input, groups, .. } => {
             origin_of(input, groups.get(place)?.0.as_column()?)
         }

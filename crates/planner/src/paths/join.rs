@@ -213,6 +213,7 @@ impl Planner<'_> {
             right: Rc::new(right.plan),
             hash,
             lateral: lateral.then(|| left.layout.places.first().copied().unwrap_or(0)),
+            kept: None,
         };
         Ok(Path {
             plan: Plan::Join(Box::new(join)),

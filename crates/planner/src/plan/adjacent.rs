@@ -36,7 +36,11 @@ impl Plan {
     /// Whether rows with equal values in these columns stand one behind the other.
     fn has_adjacent(&self, columns: &[usize]) -> bool {
         match self {
-            Plan::Scan(scan) => scan.has_adjacent(columns),
+            Plan::Scan(scan) => {
+                let columns = columns.iter().map(|place| scan.table_column(*place));
+                let columns: Option<Vec<_>> = columns.collect();
+                columns.is_some_and(|columns| scan.has_adjacent(&columns))
+            }
             Plan::Filter(input, _) | Plan::Once(input, _) | Plan::Trim(input, _) => {
                 input.has_adjacent(columns)
             }

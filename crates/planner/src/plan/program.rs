@@ -180,6 +180,48 @@ impl Program {
         parts
     }
 
+    /// A column as it is.
+    pub fn column(place: usize) -> Program {
+        Program {
+            ops: vec![Op::Column(place)],
+            over_rows: true,
+        }
+    }
+
+    /// The columns of the row that it looks at.
+    pub fn columns(&self) -> impl Iterator<Item = usize> + '_ {
+        self.ops.iter().filter_map(|op| match op {
+            Op::Column(place) => Some(*place),
+            _ => None,
+        })
+    }
+
+    /// Gives the columns of the row their new places.
+    pub(super) fn move_columns(&mut self, new: &dyn Fn(usize) -> usize) {
+        for op in &mut self.ops {
+            if let Op::Column(place) = op {
+                *place = new(*place);
+            }
+        }
+    }
+
+    /// The columns of the innermost enclosing query's row that it looks at.
+    pub(super) fn outer_columns(&self) -> impl Iterator<Item = usize> + '_ {
+        self.ops.iter().filter_map(|op| match op {
+            Op::Outer(1, place) => Some(*place),
+            _ => None,
+        })
+    }
+
+    /// Gives the columns of the innermost enclosing query's row their new places.
+    pub(super) fn move_outer_columns(&mut self, new: &dyn Fn(usize) -> usize) {
+        for op in &mut self.ops {
+            if let Op::Outer(1, place) = op {
+                *place = new(*place);
+            }
+        }
+    }
+
     /// The column that the whole expression is, if it is one.
     pub fn as_column(&self) -> Option<usize> {
         match self.ops.as_slice() {

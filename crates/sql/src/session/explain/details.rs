@@ -38,7 +38,8 @@ pub(super) fn of(plan: &Plan, writer: &Writer<'_>, outer: &[Columns]) -> Details
     };
     match plan {
         Plan::Scan(scan) => {
-            let row: Vec<_> = columns(plan).iter().map(Column::own).collect();
+            let row = writer.columns_of_table(scan);
+            let row: Vec<_> = row.iter().map(Column::own).collect();
             say("Index Cond", index_condition(scan, &row, writer, outer));
             let filter = scan.filter.as_ref();
             say(

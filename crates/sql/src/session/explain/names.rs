@@ -21,7 +21,7 @@ use functions::strings::quote_identifier;
 use functions::{Call, Function, Volatility};
 use planner::deparse::{decompiled, expression, Names, Style, Values};
 use planner::plan::{
-    Agg, AggregateCall, AggregatePlan, Expr, ExprKind, JoinKind, Plan, Program, SetColumn,
+    Agg, AggregateCall, AggregatePlan, Expr, ExprKind, JoinKind, Plan, Program, Scan, SetColumn,
     SetOperation, SortKey, SubKind, SubQuery,
 };
 use types::{Datum, EvalContext, TypeId};
@@ -400,8 +400,11 @@ impl<'a> Writer<'a> {
         };
         match plan {
             Plan::Scan(scan) => {
-                let alias = scan.alias.as_deref().unwrap_or(&scan.table.name);
-                self.of_table(&scan.table, alias)
+                let row = self.columns_of_table(scan);
+                match &scan.kept {
+                    Some(kept) => Rc::new(kept.iter().map(|place| row[*place].clone()).collect()),
+                    None => row,
+                }
             }
             Plan::System(table, ..) => self.of_table(table, &table.name),
             Plan::Values(rows) if rows.len() == 1 => computed(&rows[0], &[]),
@@ -426,16 +429,19 @@ impl<'a> Writer<'a> {
                 };
                 Rc::new(columns.iter().map(column).collect())
             }
-            Plan::Join(join) => match join.kind {
-                JoinKind::Semi | JoinKind::Anti => of(&join.left),
-                _ => {
-                    let mut both = of(&join.left).to_vec();
-                    both.resize(join.left_width, Column::default());
+            Plan::Join(join) => {
+                let mut both = of(&join.left).to_vec();
+                both.resize(join.left_width, Column::default());
+                if !matches!(join.kind, JoinKind::Semi | JoinKind::Anti) {
                     let around = self.around(join.lateral, &both, outer);
                     both.extend(self.columns(&join.right, &around).iter().cloned());
-                    Rc::new(both)
                 }
-            },
+                if let Some(kept) = &join.kept {
+                    let kept = kept.iter().map(|place| both.get(*place).cloned());
+                    both = kept.map(Option::unwrap_or_default).collect();
+                }
+                Rc::new(both)
+            }
             Plan::Aggregate {
                 input,
                 groups,
@@ -487,6 +493,12 @@ impl<'a> Writer<'a> {
             bare,
             ty: None,
         }
+    }
+
+    /// The columns of the table that a scan reads.
+    pub(super) fn columns_of_table(&self, scan: &Scan) -> Columns {
+        let alias = scan.alias.as_deref().unwrap_or(&scan.table.name);
+        self.of_table(&scan.table, alias)
     }
 
     fn of_table(&self, table: &catalog::Table, alias: &str) -> Columns {

@@ -417,8 +417,12 @@ fn width(plan: &Plan, statistics: &dyn Statistics) -> i32 {
     match plan {
         Plan::Scan(scan) => {
             let needed = scan.needed.borrow();
-            let needed = needed.iter().enumerate().filter(|(_, needed)| **needed);
-            let widths = needed.map(|(place, _)| of_column(&scan.table, place, statistics));
+            let is_kept = |place: &usize| match &scan.kept {
+                Some(kept) => kept.contains(place),
+                None => needed[*place],
+            };
+            let places = (0..needed.len()).filter(is_kept);
+            let widths = places.map(|place| of_column(&scan.table, place, statistics));
             widths.sum()
         }
         Plan::System(table, ..) => {

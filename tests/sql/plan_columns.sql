@@ -1,0 +1,77 @@
+-- names: pcl
+-- Columns that nobody looks at are handed on by no scan and no join; those that somebody does have new places.
+create table pcl_a (id int primary key, k int, x int, t text, u numeric(6,2), d date default '2020-02-29');
+create table pcl_b (id int primary key, k int, x int, t text, u numeric(6,2), d date default '2021-03-01');
+create table pcl_c (i int, j int, w text, primary key (i, j));
+create index on pcl_b (k);
+insert into pcl_a select i, nullif(i % 5, 0), i % 3, 'a' || i, i / 4.0 from generate_series(1, 200) as i;
+insert into pcl_b select i, nullif(i % 7, 0), nullif(i % 4, 1), 'b' || i, i / 3.0 from generate_series(1, 150) as i;
+insert into pcl_c select i % 40, i, 'c' || i from generate_series(1, 160) as i;
+analyze pcl_a;
+analyze pcl_b;
+analyze pcl_c;
+select count(*) from pcl_a, pcl_b;
+select count(*) from pcl_a as a join pcl_b as b on a.id = b.id;
+select a.k, count(b.id), sum(b.u) from pcl_a as a left join pcl_b as b on b.k = a.id and b.t like '%1%' group by a.k order by 1;
+select n, count(*) from (select a.id, count(b.id) as n from pcl_a as a left join pcl_b as b on a.id = b.k and b.t not like '%3' group by a.id) as g (id, n) group by n order by 2 desc, 1;
+select b.t, a.t from pcl_b as b join pcl_a as a on a.id = b.x + b.k where b.u > a.u and a.x = 1 order by 1, 2 limit 7;
+select a.id, b.id from pcl_a as a full join pcl_b as b on a.id = b.id + 195 where a.id > 193 or a.id is null and b.id > 147 order by 1, 2;
+select a.t, b.t from pcl_a as a right join pcl_b as b on a.id = b.x and a.u < b.u where b.id < 9 order by 2, 1;
+select sum(a.u), max(c.w) from pcl_a as a, pcl_b as b, pcl_c as c where a.id = b.id and c.i = b.k and c.j = a.id and a.d < b.d;
+select c.w, a.d, b.u from pcl_c as c join pcl_a as a on a.id = c.j left join pcl_b as b on b.id = c.i and b.x > a.x where c.i in (3, 4) order by c.j;
+-- Rows of pairs that meet further conditions, or have no pair.
+select a.id from pcl_a as a where exists (select 1 from pcl_b as b where b.k = a.k and b.u > a.u * 2 and b.t <> a.t) and a.id < 12 order by 1;
+select a.id, a.t from pcl_a as a where not exists (select 1 from pcl_b as b where b.k = a.k and b.u < a.u) and a.x = 2 order by 1 limit 5;
+select a.t from pcl_a as a where a.id in (select b.k + 1 from pcl_b as b where b.x = 2) order by 1;
+select a.t from pcl_a as a where a.id in (select b.id from pcl_b as b where b.t like 'b1%' and b.u > (select avg(c.j) / 4 from pcl_c as c where c.i = b.k)) order by a.id limit 6;
+select count(*) from pcl_b as b where b.k in (select a.id from pcl_a as a) and b.x in (select a.x from pcl_a as a where a.k = 3);
+select b.id from pcl_b as b where b.id in (select a.id from pcl_a as a where a.u in (select c.i from pcl_c as c where c.j > 5)) order by 1 limit 5;
+select b.id from pcl_b as b where (b.k, b.id) in (select c.i, c.j from pcl_c as c) order by 1 limit 5;
+select b.id from pcl_b as b where b.k::bigint in (select a.id from pcl_a as a) and b.id::numeric in (select a.id from pcl_a as a where a.x = 0) order by 1 limit 5;
+select b.id from pcl_b as b where null in (select a.id from pcl_a as a);
+select a.id, (select count(*) from pcl_b as b where b.k = a.k and b.x in (select c.i from pcl_c as c where c.j < 100)) from pcl_a as a where a.id < 6 order by 1;
+select a.id from pcl_a as a where a.id in (select b.id from pcl_b as b where b.k in (select c.i from pcl_c as c where c.j = a.x * 40 + 3)) order by 1 limit 4;
+select a.id, l.n from pcl_a as a, lateral (select count(*) as n from pcl_b as b where b.k = a.k and b.x in (select c.i from pcl_c as c)) as l where a.id < 5 order by 1;
+select a.id from pcl_a as a left join (select b.id, b.k from pcl_b as b where b.id in (select c.j from pcl_c as c where c.i = b.k)) as s on s.id = a.id where s.k is not null order by 1 limit 4;
+-- Sorts, limits, windows, DISTINCT and sets in between.
+select s.t from (select a.id, a.t, b.u, b.d from pcl_a as a join pcl_b as b on a.id = b.id order by b.u desc, a.id limit 4) as s order by s.t;
+select s.id from (select a.id, b.u, rank() over (partition by a.k order by b.u desc) as r from pcl_a as a join pcl_b as b on a.id = b.id) as s where s.r = 2 order by 1;
+select count(*), min(s.k) from (select distinct a.k, b.x, a.x as y from pcl_a as a join pcl_b as b on a.id = b.id) as s;
+select s.t from (select distinct on (a.k) a.k, a.t, b.d from pcl_a as a join pcl_b as b on a.id = b.id order by a.k, b.u) as s order by 1;
+select sum(s.x) from (select a.id, a.x, a.t from pcl_a as a union all select b.id, b.x, b.t from pcl_b as b union all select c.i, c.j, c.w from pcl_c as c) as s where s.id > 20;
+select count(*) from (select a.id, a.t from pcl_a as a union all select b.x, b.t from pcl_b as b) as s join pcl_c as c on c.j = s.id;
+select s.g, s.v from (select a.id, generate_series(1, a.x) as g, a.t || b.t as v from pcl_a as a join pcl_b as b on a.id = b.id) as s where s.id < 6 order by 2, 1;
+select s.n from (select a.k, count(*) as n, 1 / count(*) as never, max(b.t) as t from pcl_a as a join pcl_b as b on a.id = b.id group by a.k) as s order by 1;
+select count(*) from (select a.id, random() as r, a.t from pcl_a as a, pcl_b as b where a.id = b.id) as s where s.r >= 0;
+with w as (select a.id, a.t, b.u, b.t as bt from pcl_a as a join pcl_b as b on a.id = b.id) select v.t, w.bt from w join w as v on v.id = w.id + 100 where w.u < 4 order by 1;
+with recursive r (i, t) as (select a.id, a.t from pcl_a as a join pcl_b as b on a.id = b.id where a.id = 1 union all select b.id, a.t from r join pcl_b as b on b.id = r.i * 2 join pcl_a as a on a.id = b.id) select * from r order by 1;
+-- Whole rows, rows that are written, and rows with little memory.
+select a, b.k from pcl_a as a join pcl_b as b on a.id = b.id where a.id < 3 order by a.id;
+with w as (update pcl_a as a set u = b.u, t = upper(b.t) from pcl_b as b join pcl_c as c on c.j = b.id where a.id = b.id and c.i = 7 and b.k < 4 returning a.id, a.u, a.t, b.x, c.w) select * from w order by 1;
+with w as (delete from pcl_c as c using pcl_a as a join pcl_b as b on b.id = a.id where a.id = c.j and b.x is null and c.i < 10 returning c.*, b.t) select * from w order by 2;
+with w as (insert into pcl_c select b.x, 1000 + a.id, b.t from pcl_a as a join pcl_b as b on b.id = a.id where b.x = 3 and a.x = 2 returning *) select * from w order by 2;
+merge into pcl_a as a using (select b.id, b.t, c.w, b.u from pcl_b as b join pcl_c as c on c.j = b.id where b.id < 3) as s on a.id = s.id when matched then update set t = s.w;
+select a.id, a.t from pcl_a as a where a.id < 4 order by 1;
+select a.id, b.t from pcl_a as a join pcl_b as b on a.id = b.id where a.id < 3 order by 1 for update of a;
+set work_mem = '64kB';
+select count(*), sum(length(b.t)), max(a.d) from (select g as id, 'x' || g as t from generate_series(1, 6000) as g) as b join (select g as id, date '2020-01-01' + g as d, repeat('y', 20) as t from generate_series(1, 6000) as g) as a on a.id = b.id;
+select a.x, count(*), count(b.t) from pcl_a as a left join pcl_b as b on b.x = a.x and b.u <> a.u group by 1 order by 1;
+reset work_mem;
+prepare pcl_one (int, text) as select a.t, b.u from pcl_a as a join pcl_b as b on b.k = a.k where a.id = $1 and b.t > $2 order by b.id limit 3;
+execute pcl_one (3, 'b');
+execute pcl_one (4, 'b5');
+deallocate pcl_one;
+-- Partitions, whose columns stand elsewhere.
+create table pcl_m (k int, v text, n int) partition by list (k);
+create table pcl_m1 (n int, gone int, v text, k int);
+alter table pcl_m1 drop column gone;
+alter table pcl_m attach partition pcl_m1 for values in (1);
+create table pcl_m2 partition of pcl_m for values in (2, 3);
+insert into pcl_m select i % 3 + 1, 'm' || i, i from generate_series(1, 30) as i;
+select m.v, a.t from pcl_m as m join pcl_a as a on a.id = m.n where m.n > 26 order by 1;
+select sum(m.n) from pcl_m as m where m.v like 'm1%';
+select m.k, count(*), max(b.t) from pcl_m as m left join pcl_b as b on b.id = m.n and b.x = 2 group by m.k order by 1;
+select m.tableoid::regclass, count(*) from pcl_m as m join pcl_b as b on b.id = m.n group by 1 order by 1;
+select b.id from pcl_b as b where b.id in (select m.n from pcl_m as m where m.v like '%2') order by 1;
+drop table pcl_m;
+drop table pcl_a, pcl_b, pcl_c;
