@@ -218,7 +218,8 @@ pub(crate) fn all_of(mut conditions: Vec<Expr>) -> Option<Expr> {
 pub(crate) fn looks_outside(expr: &Expr) -> bool {
     expr.any(&|part| match &part.kind {
         ExprKind::Outer(..) => true,
-        ExprKind::Sub(query, ..) => query.correlated,
+        // What it sees of the row around it are parts of the expression.
+        ExprKind::Sub(query, ..) => query.deep,
         _ => false,
     })
 }

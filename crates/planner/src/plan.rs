@@ -208,6 +208,8 @@ pub struct SubQuery {
     pub types: Rc<[TypeId]>,
     /// Whether it looks at rows of enclosing queries; if not, its value is computed once.
     pub correlated: bool,
+    /// Whether it looks further out than at the row of the query that it stands in.
+    pub deep: bool,
     /// Its number within the statement.
     pub number: usize,
     /// Its rows for all rows around it, if they can be had without looking at one.

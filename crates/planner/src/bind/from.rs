@@ -337,7 +337,7 @@ impl Binder<'_> {
         let mut from = usize::MAX;
         let bound = if query.lateral {
             let beside = beside(scope);
-            let bound = self.select(select, Some(&beside))?;
+            let bound = self.running_once(false, |binder| binder.select(select, Some(&beside)))?;
             from = beside.first_seen();
             if beside.escapes.get() {
                 scope.escapes.set(true);

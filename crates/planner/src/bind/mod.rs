@@ -223,6 +223,10 @@ pub struct Binder<'a> {
     inside_with: bool,
     /// How many subqueries in expressions stand around what is at work.
     sublinks: usize,
+    /// Whether the query at work runs once, as far as is known, or becomes a part of one that does; and
+    /// whether the subquery that is bound next may become one.
+    runs_once: bool,
+    joining: bool,
     depth: usize,
     query_depth: usize,
     /// The fields of rows that queries inside of the statement give as columns of type `record`; the
@@ -298,6 +302,8 @@ impl<'a> Binder<'a> {
             with_escapes: false,
             inside_with: false,
             sublinks: 0,
+            runs_once: true,
+            joining: false,
             depth: 0,
             query_depth: 0,
             records: Vec::new(),

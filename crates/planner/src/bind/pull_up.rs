@@ -6,14 +6,15 @@
 //!
 //! runs its subquery for every order if nothing is done about it. Here it becomes a semi-join of
 //! `orders` with the late lines, each of which is read once or looked up by its key, whatever is
-//! less; NOT EXISTS becomes an anti-join. `x IN (SELECT …)` is the same with one more equality, if
-//! the subquery looks at the row around it; one that does not is computed once
-//! (`execution::exec::subquery`).
+//! less; NOT EXISTS becomes an anti-join. `x IN (SELECT …)` is the same with one more equality.
 //!
 //! Invariants: only what stands in WHERE by itself or beneath AND is taken, where NULL is as good as
 //! false. A subquery is taken apart only if it is FROM and WHERE and nothing else, holds nothing
 //! volatile, and only its own conditions look outside: what is planned already counts the queries
-//! around it, of which there is one less afterwards.
+//! around it, of which there is one less afterwards. One that looks at nothing around it is computed once
+//! for all rows ([`execution::exec::subquery`]), however often the query runs that it stands in; so it
+//! becomes a join only where that query runs once, or becomes a part of one that does
+//! ([`Binder::runs_once`]).
 //!
 //! # What it leaves out
 //! NOT IN, whose NULLs no anti-join knows; subqueries in the conditions of a join, and in statements
@@ -26,8 +27,7 @@ use super::expr::Place;
 use super::level::inward;
 use super::scope::Scope;
 use super::select::{Body, Query};
-use super::sublink::Outer;
-use super::{inner, strings, Binder};
+use super::{boxed, inner, strings, Binder};
 use crate::logical::{conjuncts, looks_outside, move_columns, truth, Source, SourceKind};
 use crate::plan::{Expr, ExprKind, JoinKind};
 use syntax::parser::NodeEnum;
@@ -93,8 +93,10 @@ impl Binder<'_> {
         conditions: &mut Vec<Expr>,
     ) -> Result<Source> {
         let place = Place::plain("WHERE");
+        self.joining = is_plain(link);
         let (query, outer, test) = self.bind_sublink(link, scope, place)?;
-        if !to_be_joined(link, &query, &outer, test.as_ref()) {
+        let looks_around = outer.correlated || self.runs_once && test.is_some();
+        if !(looks_around && to_be_joined(link, &query, test.as_ref())) {
             let condition = self.sublink_of(link, query, outer, test)?;
             let mut condition = self.with_keys(link, scope, place, condition);
             if negated {
@@ -136,7 +138,7 @@ impl Binder<'_> {
 }
 
 /// Whether a subquery that stands as a condition becomes a join; `test` is what stands before IN.
-fn to_be_joined(link: &SubLink, query: &Query, outer: &Outer, test: Option<&Expr>) -> bool {
+fn to_be_joined(link: &SubLink, query: &Query, test: Option<&Expr>) -> bool {
     let Body::Simple(simple) = &query.body else {
         return false;
     };
@@ -156,7 +158,22 @@ fn to_be_joined(link: &SubLink, query: &Query, outer: &Outer, test: Option<&Expr
         _ => return false,
     };
     let mut exprs = simple.conditions.iter().chain(exprs);
-    outer.correlated && exprs.all(can_move) && can_move_source(&simple.source)
+    exprs.all(can_move) && can_move_source(&simple.source)
+}
+
+/// Whether a subquery has nothing but FROM and WHERE, as far as its clauses tell.
+fn is_plain(link: &SubLink) -> bool {
+    let Ok(NodeEnum::SelectStmt(select)) = boxed(&link.subselect) else {
+        return false;
+    };
+    let limited = select.limit_count.is_some() || select.limit_offset.is_some();
+    !select.from_clause.is_empty()
+        && select.group_clause.is_empty()
+        && select.having_clause.is_none()
+        && select.distinct_clause.is_empty()
+        && select.sort_clause.is_empty()
+        && select.with_clause.is_none()
+        && !limited
 }
 
 fn is(logic: &BoolExpr, kind: BoolExprType) -> bool {
@@ -166,7 +183,7 @@ fn is(logic: &BoolExpr, kind: BoolExprType) -> bool {
 /// Whether an expression of a subquery means the same in the query around it.
 fn can_move(expr: &Expr) -> bool {
     !expr.any(&|part| match &part.kind {
-        ExprKind::Sub(query, ..) => query.correlated,
+        ExprKind::Sub(query, ..) => query.deep,
         _ => part.is_volatile_call(),
     })
 }

@@ -90,12 +90,26 @@ impl Binder<'_> {
         select: &SelectStmt,
         scope: &Scope<'_>,
     ) -> Result<(Query, bool)> {
+        let joining = std::mem::take(&mut self.joining);
         self.sublinks += 1;
-        let query = self.select(select, Some(scope));
+        let query = self.running_once(joining, |binder| binder.select(select, Some(scope)));
         self.sublinks -= 1;
         let query = query?;
         let correlated = query.escapes;
         Ok((query, correlated))
+    }
+
+    /// Binds something that runs as often as what is around it, or more often.
+    pub(super) fn running_once<T>(
+        &mut self,
+        as_around: bool,
+        bind: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        let around = self.runs_once;
+        self.runs_once = around && as_around;
+        let bound = bind(self);
+        self.runs_once = around;
+        bound
     }
 
     /// Binds a query.

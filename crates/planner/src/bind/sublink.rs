@@ -20,6 +20,8 @@ use types::TypeId;
 pub(super) struct Outer {
     /// Whether it looks at anything, at whatever level.
     pub(super) correlated: bool,
+    /// Whether it looks further out than at the row around it.
+    deep: bool,
     /// The columns of the row around it, each with its place there.
     seen: Vec<(usize, Expr)>,
 }
@@ -50,12 +52,15 @@ impl Binder<'_> {
         let before = scope.seen_from_inside.borrow().len();
         let around = scope.inner_stands.replace(place);
         self.exists = link.sub_link_type == SubLinkType::ExistsSublink as i32;
+        let escaped = scope.escapes.replace(false);
         let bound = self.subquery(select, scope);
+        let deep = scope.escapes.replace(escaped || scope.escapes.get());
         self.exists = false;
         scope.inner_stands.set(around);
         let (query, correlated) = bound?;
         let outer = Outer {
             correlated,
+            deep,
             seen: scope.seen_since(before),
         };
         let test = match &link.testexpr {
@@ -158,6 +163,7 @@ impl Binder<'_> {
             plan: Rc::new(plan),
             types,
             correlated: outer.correlated,
+            deep: outer.deep,
             number: self.subqueries,
             keyed: None,
         };

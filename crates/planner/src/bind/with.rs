@@ -255,7 +255,7 @@ impl Binder<'_> {
             rows: CteRows::Working(number, named.clone(), self.sublinks),
         });
         let begun = self.subqueries;
-        let step = self.select(rarg, parent);
+        let step = self.running_once(false, |binder| binder.select(rarg, parent));
         self.forget_ctes(known);
         if named.get() == 0 {
             // Its error, if any, is found again.

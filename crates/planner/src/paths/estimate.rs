@@ -15,7 +15,7 @@ use super::access::{reach_of, Reach};
 use super::conditions::{self, Columns};
 use super::selectivity::{groups, Facts};
 use super::{Methods, Planner};
-use crate::plan::{Expected, Expr, ExprKind, JoinKind, Plan, Program, Scan};
+use crate::plan::{Expected, Expr, ExprKind, JoinKind, Plan, Program, Scan, SubQuery};
 use types::TypeId;
 
 /// Reading a row in passing.
@@ -157,9 +157,51 @@ impl Planner<'_> {
         };
         let is_apart = reach != Reach::All && !self.is_by_key(scan, guards, own);
         let fetch = if is_apart { fetch(all) } else { 0.0 };
+        let subqueries = self.cost_of_subqueries(&together, examined, &columns);
         Expected {
             rows,
-            cost: DESCENT + examined * (ROW + tests + fetch) + penalty,
+            cost: DESCENT + examined * (ROW + tests + fetch) + subqueries + penalty,
+        }
+    }
+
+    /// What the subqueries of conditions cost that look at the row around them, for so many rows: those of
+    /// them that meet the other conditions.
+    pub(super) fn cost_of_subqueries(
+        &self,
+        conditions: &[Expr],
+        rows: f64,
+        columns: &dyn Columns,
+    ) -> f64 {
+        let has = |condition: &&Expr| condition.any(&|part| is_correlated(part));
+        if !conditions.iter().any(|condition| has(&condition)) {
+            return 0.0;
+        }
+        let (with, others): (Vec<&Expr>, Vec<&Expr>) = conditions.iter().partition(has);
+        let others: Vec<Expr> = others.into_iter().cloned().collect();
+        let rows = rows * conditions::selectivity(&others, columns);
+        let mut cost = 0.0;
+        for condition in with {
+            condition.visit(&mut |part| {
+                if let ExprKind::Sub(query, ..) = &part.kind {
+                    cost += match query.correlated {
+                        true => self.cost_of_subquery(query, rows),
+                        false => 0.0,
+                    };
+                }
+            });
+        }
+        cost
+    }
+
+    /// What a subquery costs for so many rows: each by itself, or all at once by their keys.
+    fn cost_of_subquery(&self, query: &SubQuery, rows: f64) -> f64 {
+        let each = rows * (self.estimate_plan(&query.plan).cost + DESCENT);
+        match &query.keyed {
+            Some(keyed) => {
+                let all = self.estimate_plan(&keyed.plan);
+                each.min(all.cost + all.rows * BUILD + rows * PROBE)
+            }
+            None => each,
         }
     }
 
@@ -343,6 +385,13 @@ pub fn origin_of(plan: &Plan, place: usize) -> Option<(&Scan, usize)> {
             origin_of(input, groups.get(place)?.0.as_column()?)
         }
         plan => origin_of(plan.same_columns()?, place),
+    }
+}
+
+fn is_correlated(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Sub(query, ..) => query.correlated,
+        _ => false,
     }
 }
 

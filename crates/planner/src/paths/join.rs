@@ -142,6 +142,8 @@ impl Planner<'_> {
             true => ROW,
             false => fetch(all_rows),
         };
+        let columns = self.columns(&looked.scan);
+        let each = each + self.cost_of_subqueries(&looked.own, 1.0, &columns);
         Some(Found {
             rows,
             descent: descent(all_rows),

@@ -46,6 +46,7 @@ mod push_down;
 mod reduce;
 mod scalar;
 mod selectivity;
+mod single;
 
 pub use estimate::origin_of;
 pub use methods::Methods;
@@ -61,6 +62,7 @@ use types::TypeId;
 
 use self::flatten::{flattened, Meanings};
 use self::reduce::reduced;
+use self::single::with_single_pairs;
 use crate::logical::{all_of, columns_of, names_columns, shifted, Source, SourceKind};
 use crate::plan::{compile, Expected, Expr, ExprKind, JoinKind, Plan, Program, Scan};
 
@@ -324,7 +326,7 @@ impl Planner<'_> {
     fn join_path(&self, source: Source, conditions: Vec<Expr>) -> Result<(Path, Meanings)> {
         let source = reduced(source, &conditions);
         let (source, conditions, meanings) = flattened(source, conditions);
-        let source = reduced(source, &conditions);
+        let source = with_single_pairs(reduced(source, &conditions));
         let path = match source.kind {
             SourceKind::Join {
                 kind,
