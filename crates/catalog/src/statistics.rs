@@ -43,10 +43,26 @@ pub(super) const TARGET: u32 = 1;
 pub struct TableStatistics {
     /// How many rows it had.
     pub rows: f64,
-    /// When ANALYZE last looked at it, in microseconds since 2000-01-01 UTC.
+    /// When somebody's ANALYZE last looked at it, in microseconds since 2000-01-01 UTC.
     pub analyzed: i64,
-    /// How often it has.
+    /// How often that was.
     pub count: u64,
+    /// When it was last looked at by itself.
+    pub auto_analyzed: i64,
+    /// How often that was.
+    pub auto_count: u64,
+}
+
+impl TableStatistics {
+    /// When somebody's ANALYZE last looked at it, if ever.
+    pub fn last_analyze(&self) -> Option<i64> {
+        (self.count > 0).then_some(self.analyzed)
+    }
+
+    /// When it was last looked at by itself, if ever.
+    pub fn last_auto_analyze(&self) -> Option<i64> {
+        (self.auto_count > 0).then_some(self.auto_analyzed)
+    }
 }
 
 /// Of a column.
@@ -145,6 +161,8 @@ pub(super) fn place_of(oids: &[u32]) -> Place {
 const KIND_TABLE: u8 = 0;
 const KIND_COLUMN: u8 = 1;
 const KIND_TARGET: u8 = 2;
+/// As [`KIND_TABLE`], with what was looked at by itself.
+const KIND_TABLE_AND_AUTO: u8 = 3;
 
 fn put_float(out: &mut Vec<u8>, value: f32) {
     out.extend_from_slice(&value.to_bits().to_be_bytes());
@@ -181,10 +199,12 @@ pub(super) fn encode(known: &Known) -> Result<Vec<u8>> {
     put_varint(&mut out, FORMAT);
     match known {
         Known::Table(table) => {
-            out.push(KIND_TABLE);
+            out.push(KIND_TABLE_AND_AUTO);
             out.extend_from_slice(&table.rows.to_bits().to_be_bytes());
             put_signed(&mut out, table.analyzed);
             put_varint(&mut out, table.count);
+            put_signed(&mut out, table.auto_analyzed);
+            put_varint(&mut out, table.auto_count);
         }
         Known::Column(column) => {
             out.push(KIND_COLUMN);
@@ -225,14 +245,20 @@ pub(super) fn decode(row: &[u8]) -> Result<Known> {
         i32::try_from(value).map_err(|_| Error::corrupted("statistics with a large number"))
     };
     let known = match reader.u8()? {
-        KIND_TABLE => {
+        kind @ (KIND_TABLE | KIND_TABLE_AND_AUTO) => {
             let rows = reader.take(8)?;
             let rows = rows.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
-            Known::Table(Arc::new(TableStatistics {
+            let mut table = TableStatistics {
                 rows: f64::from_bits(rows),
                 analyzed: reader.signed()?,
                 count: reader.varint()?,
-            }))
+                ..TableStatistics::default()
+            };
+            if kind == KIND_TABLE_AND_AUTO {
+                table.auto_analyzed = reader.signed()?;
+                table.auto_count = reader.varint()?;
+            }
+            Known::Table(Arc::new(table))
         }
         KIND_COLUMN => {
             let mut column = ColumnStatistics {
@@ -280,6 +306,8 @@ mod tests {
             rows: 12.5,
             analyzed: -7,
             count: 3,
+            auto_analyzed: 9,
+            auto_count: 1,
         };
         let all = [
             Known::Table(Arc::new(table)),

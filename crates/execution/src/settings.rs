@@ -30,8 +30,10 @@ pub mod planted;
 mod portable;
 mod severity;
 mod stored;
+mod tracking;
 mod values;
 mod view;
+mod without_effect;
 
 use about::{about, Context};
 use acting::Acting;
@@ -43,13 +45,19 @@ pub use documented::{documented, DocumentedSetting};
 use identity::Identity;
 pub use logging::{LogLevel, LogSettings, LoggedStatements, Verbosity};
 pub use severity::NoticeSeverity;
+pub use tracking::{TrackedRoutines, Tracking};
 pub use values::FollowerReads;
-use values::{follower_reads, kilobytes, milliseconds, with_memory_unit, with_unit};
+use values::{
+    follower_reads, kilobytes, milliseconds, seconds, with_memory_unit, with_unit,
+    with_unit_of_seconds,
+};
 pub use view::SettingRow;
 
 /// All settings.
-static DEFINITIONS: LazyLock<Vec<Definition>> =
-    LazyLock::new(|| LISTED.iter().chain(planner::SETTINGS).copied().collect());
+static DEFINITIONS: LazyLock<Vec<Definition>> = LazyLock::new(|| {
+    let more = planner::SETTINGS.iter().chain(tracking::SETTINGS);
+    LISTED.iter().chain(more).copied().collect()
+});
 
 /// What values a setting takes.
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +77,10 @@ enum Kind {
     Real,
     /// A number from 1 to 1,000.
     Multiplier,
+    /// A number from 0 to 100.
+    Share,
+    /// Seconds, with units; so many at least and at most.
+    Seconds(i64, i64),
     /// `quorate.follower_reads`.
     FollowerReads,
     Enum(&'static [&'static str]),
@@ -334,6 +346,8 @@ pub struct Parsed {
     pub statistics_target: usize,
     /// `session_replication_role`: whether it is `replica`.
     pub replica: bool,
+    /// `track_counts` and its kin.
+    pub tracking: Tracking,
     /// The role of the session, and the one that SET ROLE chose instead.
     session_user: Identity,
     role: Option<Identity>,
@@ -515,6 +529,7 @@ impl Settings {
                 row_security: true,
                 statistics_target: 100,
                 replica: false,
+                tracking: Tracking::default(),
                 session_user: authenticated.clone(),
                 role: None,
             },
@@ -585,6 +600,10 @@ impl Settings {
             };
             return Ok((definition.name.to_owned(), shown(definition, value)));
         }
+        if let Some(unused) = without_effect::find(name) {
+            let value = unused.shown(self.unused(unused));
+            return Ok((unused.name.to_owned(), value));
+        }
         let mut custom = self.custom.iter();
         match custom.find(|custom| custom.name.eq_ignore_ascii_case(name)) {
             Some(custom) => Ok((custom.name.clone(), custom.current.clone())),
@@ -635,6 +654,8 @@ impl Settings {
                 (definition.name, shown, definition.description)
             })
             .collect();
+        let unused = without_effect::all();
+        all.extend(unused.map(|one| (one.name, one.shown(self.unused(one)), one.description())));
         all.sort_by_key(|entry| entry.0.to_ascii_lowercase());
         all
     }
@@ -855,6 +876,7 @@ impl Settings {
             row_security: text("row_security") == "on",
             statistics_target: text("default_statistics_target").parse().unwrap_or(100),
             replica: text("session_replication_role") == "replica",
+            tracking: Tracking::read(text),
             session_user: acts_as("session_authorization").unwrap_or_else(Identity::nobody),
             role: match self.acting.last() {
                 Some(acting) => Some(acting.identity.clone()),
@@ -884,6 +906,7 @@ fn shown(definition: &Definition, value: &str) -> String {
             Some(millis) => millis.to_string(),
             None => value.to_owned(),
         },
+        Kind::Seconds(..) => seconds(value).map_or_else(|| value.to_owned(), with_unit_of_seconds),
         Kind::Memory(_) => match kilobytes(value) {
             Some(-1) => "-1".to_owned(),
             Some(kilobytes) => with_memory_unit(kilobytes),

@@ -46,6 +46,8 @@ const PARTS_MAX: usize = 128;
 pub struct TempFiles {
     space: Arc<dyn TempSpace>,
     bytes: Cell<u64>,
+    /// Sets of rows that it has ever written there, and their bytes.
+    written: Cell<(u64, u64)>,
 }
 
 impl std::fmt::Debug for TempFiles {
@@ -57,8 +59,16 @@ impl std::fmt::Debug for TempFiles {
 impl TempFiles {
     /// Nothing yet.
     pub fn new(space: Arc<dyn TempSpace>) -> Rc<TempFiles> {
-        let bytes = Cell::new(0);
-        Rc::new(TempFiles { space, bytes })
+        Rc::new(TempFiles {
+            space,
+            bytes: Cell::new(0),
+            written: Cell::default(),
+        })
+    }
+
+    /// How many sets of rows the session has ever written there, and how many bytes.
+    pub fn written(&self) -> (u64, u64) {
+        self.written.get()
     }
 
     /// How many bytes the session has there.
@@ -168,6 +178,8 @@ impl Spill {
         }
         let (block, bytes) = files.space.write(bytes)?;
         files.bytes.set(files.bytes.get() + block.bytes() as u64);
+        let (sets, written) = files.written.get();
+        files.written.set((sets, written + block.bytes() as u64));
         let files = files.clone();
         Ok((Block { block, files }, bytes))
     }
@@ -315,7 +327,12 @@ impl SpoolWriter {
             return Ok(());
         }
         self.held.set(self.buffer.capacity())?;
+        let is_first = self.spooled.blocks.is_empty() && self.written == 0;
         let (block, mut bytes) = self.spill.write(std::mem::take(&mut self.buffer))?;
+        if is_first {
+            let (sets, written) = block.files.written.get();
+            block.files.written.set((sets + 1, written));
+        }
         bytes.clear();
         // One long row should not keep its memory.
         let most = self.spill.block_bytes();

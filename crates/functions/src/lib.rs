@@ -78,6 +78,7 @@ mod table_operators;
 mod table_ranges;
 mod table_search;
 mod table_sets;
+mod table_statistics;
 mod table_string;
 mod table_system;
 mod template;

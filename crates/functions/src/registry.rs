@@ -47,6 +47,7 @@ fn listed() -> impl Iterator<Item = &'static Function> {
         super::table_compare::FUNCTIONS,
         super::table_string::FUNCTIONS,
         super::table_moment::FUNCTIONS,
+        super::table_statistics::FUNCTIONS,
         super::table_system::FUNCTIONS,
         super::table_catalog::FUNCTIONS,
         super::table_sets::FUNCTIONS,

@@ -34,6 +34,8 @@ pub enum SessionFunction {
     Advisory(AdvisoryFunction),
     /// What objects are called, and how they were defined.
     Catalog(CatalogFunction),
+    /// What was counted.
+    Statistics(StatisticsFunction),
     /// It is found and typed, and answered 0A000 with its name.
     Unsupported,
 }
@@ -48,7 +50,18 @@ impl SessionFunction {
     pub fn is_restricted(self) -> bool {
         matches!(
             self,
-            SessionFunction::Cluster(_) | SessionFunction::Backend(BackendFunction::Reload)
+            SessionFunction::Cluster(_)
+                | SessionFunction::Backend(BackendFunction::Reload)
+                | SessionFunction::Statistics(
+                    StatisticsFunction::Reset
+                        | StatisticsFunction::ResetShared
+                        | StatisticsFunction::ResetSlru
+                        | StatisticsFunction::ResetSingleTableCounters
+                        | StatisticsFunction::ResetSingleFunctionCounters
+                        | StatisticsFunction::ResetReplicationSlot
+                        | StatisticsFunction::ResetSubscriptionStats
+                        | StatisticsFunction::HaveStats
+                )
         )
     }
 }
@@ -234,6 +247,113 @@ pub enum CatalogFunction {
     Nothing,
 }
 
+/// What was counted (`exec/statistics.rs`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum StatisticsFunction {
+    BackendStart,
+    BackendClientAddr,
+    BackendClientPort,
+    Numscans,
+    TuplesReturned,
+    TuplesFetched,
+    TuplesInserted,
+    TuplesUpdated,
+    TuplesDeleted,
+    BlocksFetched,
+    BlocksHit,
+    BackendPid,
+    BackendDbid,
+    BackendUserid,
+    BackendActivity,
+    DbNumbackends,
+    DbXactCommit,
+    DbXactRollback,
+    DbBlocksFetched,
+    DbBlocksHit,
+    TuplesHotUpdated,
+    BackendActivityStart,
+    ForceNextFlush,
+    ClearSnapshot,
+    Reset,
+    ResetSlru,
+    PostmasterStartTime,
+    DbTuplesReturned,
+    DbTuplesFetched,
+    DbTuplesInserted,
+    DbTuplesUpdated,
+    DbTuplesDeleted,
+    BgwriterTimedCheckpoints,
+    BgwriterRequestedCheckpoints,
+    BgwriterBufWrittenCheckpoints,
+    BgwriterBufWrittenClean,
+    BgwriterMaxwrittenClean,
+    BufWrittenBackend,
+    LastVacuumTime,
+    LastAutovacuumTime,
+    LastAnalyzeTime,
+    LastAutoanalyzeTime,
+    BackendWaitEventType,
+    DbBlkReadTime,
+    DbBlkWriteTime,
+    BackendWaitEvent,
+    BackendXactStart,
+    BufAlloc,
+    LiveTuples,
+    DeadTuples,
+    FunctionCalls,
+    FunctionTotalTime,
+    FunctionSelfTime,
+    XactNumscans,
+    XactTuplesReturned,
+    XactTuplesFetched,
+    XactTuplesInserted,
+    XactTuplesUpdated,
+    XactTuplesDeleted,
+    XactTuplesHotUpdated,
+    XactBlocksFetched,
+    XactBlocksHit,
+    XactFunctionCalls,
+    XactFunctionTotalTime,
+    XactFunctionSelfTime,
+    VacuumCount,
+    AutovacuumCount,
+    AnalyzeCount,
+    AutoanalyzeCount,
+    BufFsyncBackend,
+    DbConflictTablespace,
+    DbConflictLock,
+    DbConflictSnapshot,
+    DbConflictBufferpin,
+    DbConflictStartupDeadlock,
+    DbConflictAll,
+    DbStatsReset,
+    BgwriterStatsReset,
+    DbTempFiles,
+    DbTempBytes,
+    DbDeadlocks,
+    CheckpointWriteTime,
+    CheckpointSyncTime,
+    ModSinceAnalyze,
+    DbChecksumFailures,
+    DbChecksumLastFailure,
+    ResetShared,
+    ResetSingleTableCounters,
+    ResetSingleFunctionCounters,
+    SnapshotTimestamp,
+    InsSinceVacuum,
+    ResetReplicationSlot,
+    DbSessionTime,
+    DbActiveTime,
+    DbIdleInTransactionTime,
+    DbSessions,
+    DbSessionsAbandoned,
+    DbSessionsFatal,
+    DbSessionsKilled,
+    HaveStats,
+    ResetSubscriptionStats,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -244,7 +364,10 @@ mod tests {
         let restricted = all_functions().filter(|function| function.is_restricted());
         let mut names: Vec<_> = restricted.map(|function| function.name).collect();
         names.retain(|name| !name.starts_with("quorate."));
+        names.retain(|name| !name.starts_with("pg_stat_"));
         assert_eq!(names, ["pg_reload_conf", "pg_promote"]);
+        let resets = all_functions().filter(|function| function.name.starts_with("pg_stat_reset"));
+        assert!(resets.into_iter().all(|function| function.is_restricted()));
         let own = all_functions().filter(|function| function.name.starts_with("quorate."));
         assert!(own.into_iter().all(|function| function.is_restricted()));
     }

@@ -117,6 +117,9 @@ macro_rules! body {
     (session Advisory::$name:ident) => {
         $crate::table::body!(@Advisory AdvisoryFunction $name)
     };
+    (session Statistics::$name:ident) => {
+        $crate::table::body!(@Statistics StatisticsFunction $name)
+    };
     (session Catalog::$name:ident) => {
         $crate::table::body!(@Catalog CatalogFunction $name)
     };

@@ -45,7 +45,6 @@ functions! {
     1925 "has_table_privilege" (OID OID TEXT) BOOL "s" session Privilege::Table;
     1926 "has_table_privilege" (TEXT TEXT) BOOL "s" session Privilege::Table;
     1927 "has_table_privilege" (OID TEXT) BOOL "s" session Privilege::Table;
-    1928 "pg_stat_get_numscans" (OID) INT8 "s" unsupported;
     1993 "shobj_description" (OID NAME) TEXT "s" session Catalog::ObjectComment;
     2026 "pg_backend_pid" () INT4 "s" session Own::BackendPid;
     2034 "pg_conf_load_time" () TIMESTAMPTZ "s" unsupported;
@@ -86,7 +85,6 @@ functions! {
     2507 "pg_get_indexdef" (OID INT4 BOOL) TEXT "s" session Catalog::IndexDefinition;
     2508 "pg_get_constraintdef" (OID BOOL) TEXT "s" session Catalog::ConstraintDefinition;
     2559 "lastval" () INT8 "v" session Sequence::Last;
-    2560 "pg_postmaster_start_time" () TIMESTAMPTZ "s" unsupported;
     2561 "pg_blocking_pids" (INT4) INT4_ARRAY "v" session Advisory::BlockingPids;
     2621 "pg_reload_conf" () BOOL "v" session Backend::Reload;
     2626 "pg_sleep" (FLOAT8) VOID "v" session Own::Sleep;

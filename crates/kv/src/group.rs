@@ -153,6 +153,17 @@ pub struct Group {
     near_work: Event,
 }
 
+/// Checkpoints since the node started.
+#[derive(Debug, Default)]
+struct CheckpointCounts {
+    /// Those that began because it was time.
+    timed: AtomicU64,
+    /// The others.
+    requested: AtomicU64,
+    /// How long all of them took.
+    write_micros: AtomicU64,
+}
+
 /// What is read without the latch and written only with it.
 #[derive(Debug, Default)]
 struct Shared {
@@ -174,6 +185,8 @@ struct Shared {
     checkpoint_asked: AtomicU64,
     /// How many checkpoints there was no space for.
     checkpoints_refused: AtomicU64,
+    /// Those that were made.
+    checkpoints: CheckpointCounts,
     /// Bytes of this leader's records that were not handed to the log yet.
     gathered: AtomicUsize,
     /// The log writer has the claim and has not taken it up yet.

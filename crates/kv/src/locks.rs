@@ -84,7 +84,7 @@ use base::env::{self, Env};
 use base::hash::HashMap;
 use base::memory::Reservation;
 use base::sync::{Mutex, MutexGuard};
-use base::{Error, ErrorClass, Key, Lsn, Result, SessionId, SqlState, Term, TreeId};
+use base::{Error, ErrorClass, Key, Lsn, Result, SessionId, SqlState, Term, Timestamp, TreeId};
 
 use announced::{is_announced, Announcements};
 use deadlock::Step;
@@ -221,13 +221,20 @@ impl Shard {
     }
 }
 
+/// What a party waits for, and since when.
+#[derive(Clone, Debug)]
+struct Wait {
+    name: Name,
+    since: Timestamp,
+}
+
 /// The locks of a group, in its leader's memory.
 #[derive(Debug)]
 pub struct LockTable {
     env: Arc<dyn Env>,
     shards: Box<[Mutex<Shard>]>,
     /// What each waiting party waits for.
-    waits: Mutex<HashMap<Party, (Name, Mode)>>,
+    waits: Mutex<HashMap<Party, Wait>>,
     ranges: ranges::Ranges,
     moves: moves::Moves,
     rows: RowCounts,
@@ -350,7 +357,10 @@ impl LockTable {
         }
         let ticket = Arc::new(Ticket::default());
         lock.enqueue(owner, ask.mode, ticket.clone());
-        let wait = (name.clone(), ask.mode);
+        let wait = Wait {
+            name: name.clone(),
+            since: self.env.wall_clock(),
+        };
         self.waits.lock().insert(owner.party, wait);
         Ok(Requested::InLine {
             name,
@@ -394,7 +404,7 @@ impl LockTable {
     /// The sessions that a session waits for, each once.
     pub fn blockers(&self, session: SessionId) -> Vec<SessionId> {
         let party = Party::Session(session);
-        let Some((name, _)) = self.waits.lock().get(&party).cloned() else {
+        let Some(Wait { name, .. }) = self.waits.lock().get(&party).cloned() else {
             return Vec::new();
         };
         let shard = self.shard(&name);
@@ -410,6 +420,13 @@ impl LockTable {
         sessions
     }
 
+    /// Since when a party waits for a lock. To be asked under its shard's latch, if at all.
+    fn waits_since(&self, party: Party, name: &[u8]) -> Option<Timestamp> {
+        let waits = self.waits.lock();
+        let wait = waits.get(&party).filter(|wait| wait.name[..] == *name);
+        wait.map(|wait| wait.since)
+    }
+
     /// All locks that are held or waited for, shard by shard.
     pub fn infos(&self) -> Vec<LockInfo> {
         let mut all = Vec::new();
@@ -420,6 +437,10 @@ impl LockTable {
                     session: owner.party.session(),
                     mode: mode.name(),
                     granted,
+                    waits_since: match granted {
+                        true => None,
+                        false => self.waits_since(owner.party, name),
+                    },
                 }));
             }
         }
@@ -430,7 +451,7 @@ impl LockTable {
     /// it has left the line.
     fn check_deadlock(&self, owner: Owner, before: Modes) -> Result<()> {
         let suspected = deadlock::find(owner.party, |waiter, met| {
-            let (name, _) = self.waits.lock().get(&waiter).cloned()?;
+            let Wait { name, .. } = self.waits.lock().get(&waiter).cloned()?;
             let shard = self.shard(&name);
             shard.locks.get(&name)?.blocked(waiter, &name, met)
         });
@@ -467,7 +488,7 @@ impl LockTable {
     /// A circle of whoever waits, under all latches.
     fn circle_of(&self, party: Party, shards: &[MutexGuard<'_, Shard>]) -> Option<Vec<Step>> {
         deadlock::find(party, |waiter, met| {
-            let (name, _) = self.waits.lock().get(&waiter).cloned()?;
+            let Wait { name, .. } = self.waits.lock().get(&waiter).cloned()?;
             let shard = &shards[self.shard_of(&name)];
             shard.locks.get(&name)?.blocked(waiter, &name, met)
         })

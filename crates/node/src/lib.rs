@@ -21,6 +21,7 @@
 
 pub mod access;
 pub mod administration;
+mod analyzer;
 mod clients;
 pub mod config;
 pub mod hosting;

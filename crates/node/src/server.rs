@@ -48,6 +48,7 @@ use sql::session::LogSettings;
 
 use crate::access::Door;
 use crate::administration;
+use crate::analyzer;
 use crate::clients;
 use crate::config::{buffers_text, seconds_text, size_text, NodeConfig, NodeSettings};
 use crate::hosting::{self, GroupStatus, Hosting};
@@ -309,6 +310,9 @@ impl Node {
         });
         node.task(Reactor::Session(0), "catalog", |node| {
             Box::pin(prepare_catalog(node))
+        });
+        node.task(Reactor::Session(0), "analyze", |node| {
+            Box::pin(analyzer::analyze(node))
         });
         Ok(node)
     }

@@ -53,6 +53,7 @@ use pg::seam::Sql;
 use pg::session::{Identity, Session, Turn};
 use sql::catalog::shared::Catalogs;
 use sql::session::activity::{Activity, Registry};
+use sql::session::statistics::Ended;
 use sql::session::{LogLevel, LogSettings};
 
 use pg::auth::Access;
@@ -476,6 +477,7 @@ impl<S: Sql> Driver<S> {
         let said_goodbye = self.channel.input.borrow().buffered().ends_with(GOODBYE);
         if !said_goodbye {
             self.note_lost_client();
+            self.count_end(Ended::Abandoned);
             self.give_up();
         }
     }
@@ -880,6 +882,12 @@ impl<S: Sql> Driver<S> {
             session.remember();
         }
         self.let_go();
+        if let Some(error) = &error {
+            self.count_end(match error.state() {
+                SqlState::ADMIN_SHUTDOWN => Ended::Killed,
+                _ => Ended::Fatal,
+            });
+        }
         let error = error.map(|error| self.explain(error));
         let patience = match can_settle(&self.cluster.status()) {
             true => OUTCOME_WAIT_MAX,
@@ -887,6 +895,13 @@ impl<S: Sql> Driver<S> {
         };
         let limit = self.env.now().after(patience);
         self.end = End::Settling(limit, error);
+    }
+
+    /// Counts how the session ends.
+    fn count_end(&self, how: Ended) {
+        if let Some(activity) = &self.activity {
+            activity.tally().end(how);
+        }
     }
 
     /// Who is told to end because the node no longer leads should know it.

@@ -15,6 +15,7 @@ use base::{Error, ErrorClass, Lsn, NodeId, Result, SqlState, Term};
 use kv::{Leads, Observer};
 use pg::startup::CancelKey;
 use sql::session::activity::{Activity, HbaRule, Registry};
+use sql::session::statistics::Statistics;
 
 /// Bits of a session's number that count sessions of one node; the bits above are the node's.
 const COUNTER_BITS: u32 = 20;
@@ -32,6 +33,9 @@ pub struct Sessions {
     node: NodeId,
     limits: Limits,
     memory: Option<Arc<Budget>>,
+    /// What those have done that have ended.
+    statistics: Arc<Statistics>,
+    started: i64,
     state: Mutex<State>,
     ended: Event,
     /// How often everybody who is served here had to leave.
@@ -148,6 +152,8 @@ impl Drop for Place {
             state.live.remove(&self.key.pid);
         }
         drop(state);
+        let now = self.sessions.env.wall_clock().0;
+        self.sessions.statistics.finish(&self.activity, now);
         self.sessions.ended.notify_all();
     }
 }
@@ -161,10 +167,12 @@ impl Sessions {
         memory: Option<Arc<Budget>>,
     ) -> Sessions {
         Sessions {
+            started: env.wall_clock().0,
             env,
             node,
             limits,
             memory,
+            statistics: Arc::default(),
             state: Mutex::default(),
             ended: Event::new(),
             departures: AtomicU64::new(0),
@@ -373,6 +381,14 @@ impl Registry for Sessions {
         };
         interrupts.raise(interrupt);
         true
+    }
+
+    fn started(&self) -> Option<i64> {
+        Some(self.started)
+    }
+
+    fn statistics(&self) -> Option<Arc<Statistics>> {
+        Some(self.statistics.clone())
     }
 
     fn hba_rules(&self) -> Vec<HbaRule> {

@@ -295,6 +295,7 @@ impl Session {
             tls: access.tls_info(),
             registry: Some(registry),
             catalogs,
+            is_automatic: false,
         };
         if let Some(resume) = &resume {
             look_into_flight(engine.outcomes()?, number, resume)?;

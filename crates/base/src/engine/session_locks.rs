@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::LockWait;
 use crate::error::Result;
-use crate::ids::{SessionId, TreeId};
+use crate::ids::{SessionId, Timestamp, TreeId};
 
 /// The name of an advisory lock (PostgreSQL 15 manual, section 9.27.10). One number of 64 bits and
 /// two numbers of 32 bits are different spaces.
@@ -55,6 +55,8 @@ pub struct LockInfo {
     pub mode: &'static str,
     /// Whether it is held; if not, it is waited for.
     pub granted: bool,
+    /// Since when it is waited for (wall clock), where that is known.
+    pub waits_since: Option<Timestamp>,
 }
 
 /// The advisory locks that a session holds beyond its transactions. Dropping it gives them up.

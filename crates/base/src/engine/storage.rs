@@ -46,6 +46,16 @@ pub struct StorageStatus {
     pub log_bytes: u64,
     /// Bytes that the log was given since the node started, with what frames its entries.
     pub log_appended_bytes: u64,
+    /// How many entries, hard states and marks these are.
+    pub log_appended_frames: u64,
+    /// How often the log was synced since the node started.
+    pub log_syncs: u64,
+    /// Checkpoints since the node started that began because it was time.
+    pub checkpoints_timed: u64,
+    /// Those that began because somebody asked for one, or for the room that one makes.
+    pub checkpoints_requested: u64,
+    /// How long it took to write them.
+    pub checkpoint_write_time: Duration,
     /// Bytes of the trees' file.
     pub file_bytes: u64,
     /// Bytes in it that are free.

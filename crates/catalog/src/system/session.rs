@@ -53,6 +53,26 @@ pub(super) const ALL: &[SessionRelation] = &[
               client_serial numeric, issuer_dn text",
     },
     SessionRelation {
+    oid: 12_253,
+    name: "pg_stat_gssapi",
+    columns: "",
+    },
+    SessionRelation {
+    oid: 12_285,
+    name: "pg_stat_archiver",
+    columns: "",
+    },
+    SessionRelation {
+    oid: 12_293,
+    name: "pg_stat_wal",
+    columns: "",
+    },
+    SessionRelation {
+    oid: 12_240,
+    name: "pg_stat_recovery_prefetch",
+    columns: "",
+    },
+    SessionRelation {
     oid: 12_222,
     name: "pg_stat_activity",
     columns: "datid oid, datname name, pid int4, leader_pid int4, usesysid oid, usename name, \

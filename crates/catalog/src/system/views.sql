@@ -112,6 +112,188 @@ select a.name, a.version, e.extname is not null as installed, a.superuser, a.tru
 from pg_available_extension_versions() a
   left join pg_extension e on e.extname = a.name and e.extversion = a.version
 
+-- pg_catalog.pg_stat_all_tables
+select c.oid as relid, n.nspname as schemaname, c.relname, pg_stat_get_numscans(c.oid) as seq_scan,
+  pg_stat_get_tuples_returned(c.oid) as seq_tup_read,
+  sum(pg_stat_get_numscans(i.indexrelid))::bigint as idx_scan,
+  sum(pg_stat_get_tuples_fetched(i.indexrelid))::bigint + pg_stat_get_tuples_fetched(c.oid) as idx_tup_fetch,
+  pg_stat_get_tuples_inserted(c.oid) as n_tup_ins, pg_stat_get_tuples_updated(c.oid) as n_tup_upd,
+  pg_stat_get_tuples_deleted(c.oid) as n_tup_del, pg_stat_get_tuples_hot_updated(c.oid) as n_tup_hot_upd,
+  pg_stat_get_live_tuples(c.oid) as n_live_tup, pg_stat_get_dead_tuples(c.oid) as n_dead_tup,
+  pg_stat_get_mod_since_analyze(c.oid) as n_mod_since_analyze,
+  pg_stat_get_ins_since_vacuum(c.oid) as n_ins_since_vacuum,
+  pg_stat_get_last_vacuum_time(c.oid) as last_vacuum,
+  pg_stat_get_last_autovacuum_time(c.oid) as last_autovacuum,
+  pg_stat_get_last_analyze_time(c.oid) as last_analyze,
+  pg_stat_get_last_autoanalyze_time(c.oid) as last_autoanalyze,
+  pg_stat_get_vacuum_count(c.oid) as vacuum_count, pg_stat_get_autovacuum_count(c.oid) as autovacuum_count,
+  pg_stat_get_analyze_count(c.oid) as analyze_count,
+  pg_stat_get_autoanalyze_count(c.oid) as autoanalyze_count
+from pg_class c left join pg_index i on c.oid = i.indrelid
+  left join pg_namespace n on n.oid = c.relnamespace
+where c.relkind in ('r', 't', 'm', 'p')
+group by c.oid, n.nspname, c.relname
+
+-- pg_catalog.pg_stat_sys_tables
+select * from pg_stat_all_tables
+where schemaname in ('pg_catalog', 'information_schema') or schemaname ~ '^pg_toast'
+
+-- pg_catalog.pg_stat_user_tables
+select * from pg_stat_all_tables
+where schemaname not in ('pg_catalog', 'information_schema') and schemaname !~ '^pg_toast'
+
+-- pg_catalog.pg_stat_xact_all_tables
+select c.oid as relid, n.nspname as schemaname, c.relname, pg_stat_get_xact_numscans(c.oid) as seq_scan,
+  pg_stat_get_xact_tuples_returned(c.oid) as seq_tup_read,
+  sum(pg_stat_get_xact_numscans(i.indexrelid))::bigint as idx_scan,
+  sum(pg_stat_get_xact_tuples_fetched(i.indexrelid))::bigint + pg_stat_get_xact_tuples_fetched(c.oid) as idx_tup_fetch,
+  pg_stat_get_xact_tuples_inserted(c.oid) as n_tup_ins, pg_stat_get_xact_tuples_updated(c.oid) as n_tup_upd,
+  pg_stat_get_xact_tuples_deleted(c.oid) as n_tup_del, pg_stat_get_xact_tuples_hot_updated(c.oid) as n_tup_hot_upd
+from pg_class c left join pg_index i on c.oid = i.indrelid
+  left join pg_namespace n on n.oid = c.relnamespace
+where c.relkind in ('r', 't', 'm', 'p')
+group by c.oid, n.nspname, c.relname
+
+-- pg_catalog.pg_stat_xact_sys_tables
+select * from pg_stat_xact_all_tables
+where schemaname in ('pg_catalog', 'information_schema') or schemaname ~ '^pg_toast'
+
+-- pg_catalog.pg_stat_xact_user_tables
+select * from pg_stat_xact_all_tables
+where schemaname not in ('pg_catalog', 'information_schema') and schemaname !~ '^pg_toast'
+
+-- pg_catalog.pg_stat_all_indexes
+select c.oid as relid, i.oid as indexrelid, n.nspname as schemaname, c.relname,
+  i.relname as indexrelname, pg_stat_get_numscans(i.oid) as idx_scan,
+  pg_stat_get_tuples_returned(i.oid) as idx_tup_read, pg_stat_get_tuples_fetched(i.oid) as idx_tup_fetch
+from pg_class c join pg_index x on c.oid = x.indrelid join pg_class i on i.oid = x.indexrelid
+  left join pg_namespace n on n.oid = c.relnamespace
+where c.relkind in ('r', 't', 'm')
+
+-- pg_catalog.pg_stat_sys_indexes
+select * from pg_stat_all_indexes
+where schemaname in ('pg_catalog', 'information_schema') or schemaname ~ '^pg_toast'
+
+-- pg_catalog.pg_stat_user_indexes
+select * from pg_stat_all_indexes
+where schemaname not in ('pg_catalog', 'information_schema') and schemaname !~ '^pg_toast'
+
+-- pg_catalog.pg_statio_all_tables
+select c.oid as relid, n.nspname as schemaname, c.relname,
+  pg_stat_get_blocks_fetched(c.oid) - pg_stat_get_blocks_hit(c.oid) as heap_blks_read,
+  pg_stat_get_blocks_hit(c.oid) as heap_blks_hit,
+  sum(pg_stat_get_blocks_fetched(i.indexrelid) - pg_stat_get_blocks_hit(i.indexrelid))::bigint as idx_blks_read,
+  sum(pg_stat_get_blocks_hit(i.indexrelid))::bigint as idx_blks_hit
+from pg_class c left join pg_index i on c.oid = i.indrelid
+  left join pg_namespace n on n.oid = c.relnamespace
+where c.relkind in ('r', 't', 'm')
+group by c.oid, n.nspname, c.relname
+
+-- pg_catalog.pg_statio_sys_tables
+select * from pg_statio_all_tables
+where schemaname in ('pg_catalog', 'information_schema') or schemaname ~ '^pg_toast'
+
+-- pg_catalog.pg_statio_user_tables
+select * from pg_statio_all_tables
+where schemaname not in ('pg_catalog', 'information_schema') and schemaname !~ '^pg_toast'
+
+-- pg_catalog.pg_statio_all_indexes
+select c.oid as relid, i.oid as indexrelid, n.nspname as schemaname, c.relname,
+  i.relname as indexrelname, pg_stat_get_blocks_fetched(i.oid) - pg_stat_get_blocks_hit(i.oid) as idx_blks_read,
+  pg_stat_get_blocks_hit(i.oid) as idx_blks_hit
+from pg_class c join pg_index x on c.oid = x.indrelid join pg_class i on i.oid = x.indexrelid
+  left join pg_namespace n on n.oid = c.relnamespace
+where c.relkind in ('r', 't', 'm')
+
+-- pg_catalog.pg_statio_sys_indexes
+select * from pg_statio_all_indexes
+where schemaname in ('pg_catalog', 'information_schema') or schemaname ~ '^pg_toast'
+
+-- pg_catalog.pg_statio_user_indexes
+select * from pg_statio_all_indexes
+where schemaname not in ('pg_catalog', 'information_schema') and schemaname !~ '^pg_toast'
+
+-- pg_catalog.pg_statio_all_sequences
+select c.oid as relid, n.nspname as schemaname, c.relname,
+  pg_stat_get_blocks_fetched(c.oid) - pg_stat_get_blocks_hit(c.oid) as blks_read, pg_stat_get_blocks_hit(c.oid) as blks_hit
+from pg_class c left join pg_namespace n on n.oid = c.relnamespace
+where c.relkind = 'S'
+
+-- pg_catalog.pg_statio_sys_sequences
+select * from pg_statio_all_sequences
+where schemaname in ('pg_catalog', 'information_schema') or schemaname ~ '^pg_toast'
+
+-- pg_catalog.pg_statio_user_sequences
+select * from pg_statio_all_sequences
+where schemaname not in ('pg_catalog', 'information_schema') and schemaname !~ '^pg_toast'
+
+-- pg_catalog.pg_stat_user_functions
+select p.oid as funcid, n.nspname as schemaname, p.proname as funcname,
+  pg_stat_get_function_calls(p.oid) as calls,
+  pg_stat_get_function_total_time(p.oid) as total_time,
+  pg_stat_get_function_self_time(p.oid) as self_time
+from pg_proc p left join pg_namespace n on n.oid = p.pronamespace
+where p.prolang <> 12 and pg_stat_get_function_calls(p.oid) is not null
+
+-- pg_catalog.pg_stat_xact_user_functions
+select p.oid as funcid, n.nspname as schemaname, p.proname as funcname,
+  pg_stat_get_xact_function_calls(p.oid) as calls,
+  pg_stat_get_xact_function_total_time(p.oid) as total_time,
+  pg_stat_get_xact_function_self_time(p.oid) as self_time
+from pg_proc p left join pg_namespace n on n.oid = p.pronamespace
+where p.prolang <> 12 and pg_stat_get_xact_function_calls(p.oid) is not null
+
+-- pg_catalog.pg_stat_database
+select d.oid as datid, d.datname,
+  case when d.oid = 0 then 0 else pg_stat_get_db_numbackends(d.oid) end as numbackends,
+  pg_stat_get_db_xact_commit(d.oid) as xact_commit,
+  pg_stat_get_db_xact_rollback(d.oid) as xact_rollback,
+  pg_stat_get_db_blocks_fetched(d.oid) - pg_stat_get_db_blocks_hit(d.oid) as blks_read,
+  pg_stat_get_db_blocks_hit(d.oid) as blks_hit,
+  pg_stat_get_db_tuples_returned(d.oid) as tup_returned,
+  pg_stat_get_db_tuples_fetched(d.oid) as tup_fetched,
+  pg_stat_get_db_tuples_inserted(d.oid) as tup_inserted,
+  pg_stat_get_db_tuples_updated(d.oid) as tup_updated,
+  pg_stat_get_db_tuples_deleted(d.oid) as tup_deleted,
+  pg_stat_get_db_conflict_all(d.oid) as conflicts,
+  pg_stat_get_db_temp_files(d.oid) as temp_files,
+  pg_stat_get_db_temp_bytes(d.oid) as temp_bytes,
+  pg_stat_get_db_deadlocks(d.oid) as deadlocks,
+  pg_stat_get_db_checksum_failures(d.oid) as checksum_failures,
+  pg_stat_get_db_checksum_last_failure(d.oid) as checksum_last_failure,
+  pg_stat_get_db_blk_read_time(d.oid) as blk_read_time,
+  pg_stat_get_db_blk_write_time(d.oid) as blk_write_time,
+  pg_stat_get_db_session_time(d.oid) as session_time,
+  pg_stat_get_db_active_time(d.oid) as active_time,
+  pg_stat_get_db_idle_in_transaction_time(d.oid) as idle_in_transaction_time,
+  pg_stat_get_db_sessions(d.oid) as sessions,
+  pg_stat_get_db_sessions_abandoned(d.oid) as sessions_abandoned,
+  pg_stat_get_db_sessions_fatal(d.oid) as sessions_fatal,
+  pg_stat_get_db_sessions_killed(d.oid) as sessions_killed,
+  pg_stat_get_db_stat_reset_time(d.oid) as stats_reset
+from (select 0::oid as oid, null::name as datname union all select oid, datname from pg_database) d
+
+-- pg_catalog.pg_stat_database_conflicts
+select oid as datid, datname,
+  pg_stat_get_db_conflict_tablespace(oid) as confl_tablespace,
+  pg_stat_get_db_conflict_lock(oid) as confl_lock,
+  pg_stat_get_db_conflict_snapshot(oid) as confl_snapshot,
+  pg_stat_get_db_conflict_bufferpin(oid) as confl_bufferpin,
+  pg_stat_get_db_conflict_startup_deadlock(oid) as confl_deadlock
+from pg_database
+
+-- pg_catalog.pg_stat_bgwriter
+select pg_stat_get_bgwriter_timed_checkpoints() as checkpoints_timed,
+  pg_stat_get_bgwriter_requested_checkpoints() as checkpoints_req,
+  pg_stat_get_checkpoint_write_time() as checkpoint_write_time,
+  pg_stat_get_checkpoint_sync_time() as checkpoint_sync_time,
+  pg_stat_get_bgwriter_buf_written_checkpoints() as buffers_checkpoint,
+  pg_stat_get_bgwriter_buf_written_clean() as buffers_clean,
+  pg_stat_get_bgwriter_maxwritten_clean() as maxwritten_clean,
+  pg_stat_get_buf_written_backend() as buffers_backend,
+  pg_stat_get_buf_fsync_backend() as buffers_backend_fsync, pg_stat_get_buf_alloc() as buffers_alloc,
+  pg_stat_get_bgwriter_stat_reset_time() as stats_reset
+
 -- information_schema.information_schema_catalog_name
 select current_database() as catalog_name
 

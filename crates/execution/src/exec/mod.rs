@@ -25,6 +25,7 @@
 //! | [`sequences`] | `nextval` and its kin |
 //! | [`advisory`] | advisory locks, and who waits for whom |
 //! | [`session_functions`] | functions that ask the session or the cluster |
+//! | [`statistics`] | what was counted |
 //! | [`catalog_functions`], [`privilege_functions`] | functions that ask the catalog |
 
 pub mod activity;
@@ -71,6 +72,7 @@ pub mod sort;
 mod sorted_groups;
 mod spilled_join;
 mod staged;
+pub mod statistics;
 pub mod subquery;
 pub mod trigger;
 mod trigger_text;

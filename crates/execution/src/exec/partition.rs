@@ -464,6 +464,7 @@ fn remove(
         own.note(key, cx)?;
     }
     cx.host.txn().delete(table.tree, key)?;
+    cx.host.session().counting.deleted(table.oid);
     entries::delete(&target.entries, table, key, old, cx)?;
     let foreign_keys = |cx: &mut Exec<'_>| match (&target.rules, &to) {
         (Some(rules), Some((whole, new))) => foreign::moved(rules, whole, (old, new), cx),

@@ -11,6 +11,7 @@ use base::engine::Reading;
 use base::{Key, Result};
 
 use super::{long, rows};
+use crate::state::statistics::Counting;
 use catalog::RelationKind;
 use planner::plan::permit::PermittedPlan;
 use planner::plan::{Plan, Program, Row, Scan};
@@ -69,7 +70,7 @@ fn scan_of(plan: &Plan) -> Option<&Scan> {
 pub fn read(
     permitted: PermittedPlan<'_>,
     columns: &[usize],
-    txn: &mut dyn Reading,
+    (txn, counting): (&mut dyn Reading, &mut Counting),
     (params, literals): (&[Datum], &[Datum]),
     buffers: &mut Buffers,
 ) -> Result<bool> {
@@ -87,7 +88,9 @@ pub fn read(
             _ => return Ok(false),
         }
     }
-    if !txn.get(scan.table.tree, &buffers.key, &mut buffers.bytes)? {
+    let found = txn.get(scan.table.tree, &buffers.key, &mut buffers.bytes)?;
+    counting.looked_up(index.oid, found);
+    if !found {
         return Ok(false);
     }
     buffers.stored.clear();

@@ -18,6 +18,7 @@ use super::cursor::Cursor;
 use super::join_filter::JoinFilter;
 use super::measure::Removed;
 use super::staged::{Stages, Taken};
+use super::statistics::counted;
 use super::{inverted, rows, Exec};
 use crate::exec::program::Evaluate;
 use catalog::KeyOrder;
@@ -87,10 +88,15 @@ impl<'p> ScanCursor<'p> {
         if let Some(access) = &scan.inverted {
             self.keys = inverted::row_keys(access, &scan.table, cx)?
                 .map(|(keys, held)| (keys.into_iter(), held));
-            if self.keys.is_some() {
+            if let Some((keys, _)) = &self.keys {
+                let index = scan.table.indexes[access.index].oid;
+                let counting = &mut cx.host.session().counting;
+                counting.scanned(index);
+                counting.read(index, keys.len(), true);
                 return Ok(());
             }
         }
+        let counted = counted(scan).0;
         let Some(range) = key_range(scan, cx)? else {
             return Ok(());
         };
@@ -99,6 +105,7 @@ impl<'p> ScanCursor<'p> {
                 .by_index()
                 .is_some_and(|index| index.columns.len() == scan.access.equal.len());
         if !whole_key {
+            cx.host.session().counting.scanned(counted);
             self.rest = Some(range);
             return Ok(());
         }
@@ -107,6 +114,7 @@ impl<'p> ScanCursor<'p> {
             Some(strength) => cx.host.txn().get_to_lock(tree, key, strength, row)?,
             None => cx.host.txn().get(tree, key, row)?,
         };
+        cx.host.session().counting.looked_up(counted, found);
         if found {
             self.batch.push(&range.start, &self.row);
         }
@@ -140,6 +148,9 @@ impl<'p> ScanCursor<'p> {
             .host
             .txn()
             .scan(tree, &range, direction, self.ask, &mut self.batch)?;
+        let (counted, by_index) = counted(self.scan);
+        let counting = &mut cx.host.session().counting;
+        counting.read(counted, self.batch.len(), by_index);
         self.ask = (self.ask * 2).min(SCAN_BATCH_ROWS);
         self.at = 0;
         if self.ask >= STAGED_FROM && self.stages.is_none() {

@@ -9,7 +9,7 @@ use base::{Error, Result, SqlState};
 
 use super::{
     activity, advisory, catalog_functions, cluster_functions, outcomes, privilege_functions,
-    replication, sequences, sizes, Exec,
+    replication, sequences, sizes, statistics, Exec,
 };
 use catalog::access::{Guarded, Privileges};
 use functions::session::OwnFunction;
@@ -46,6 +46,7 @@ pub fn call(
         SessionFunction::Catalog(which) => {
             catalog_functions::call(cx, which, function.result, args)
         }
+        SessionFunction::Statistics(which) => statistics::call(cx, which, args),
         SessionFunction::Unsupported => {
             Err(Error::unsupported(format!("function {}", function.name)))
         }

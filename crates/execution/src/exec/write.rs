@@ -213,6 +213,7 @@ impl<'p> InsertCursor<'p> {
                     None => {
                         checked::refuse_as_arbiter(table, self.insert.conflict.as_ref(), None, cx)?;
                         encoded.store(table, cx.host.txn())?;
+                        cx.host.session().counting.inserted(table.oid);
                         checked::queue(target, Events::INSERT, None, (&key, &row), cx)?;
                         return Ok(Some(row));
                     }
@@ -502,6 +503,7 @@ pub(super) fn replace(
             }
             long::forget(table, old, Some(new), cx.host.txn())?;
             encoded.store(table, cx.host.txn())?;
+            cx.host.session().counting.updated(table.oid);
             Ok(new_key)
         }
         Inserted::Duplicate(tree) => {
@@ -893,6 +895,7 @@ impl DeleteCursor<'_> {
             return Ok(None);
         }
         cx.host.txn().delete(table.tree, &key)?;
+        cx.host.session().counting.deleted(table.oid);
         let old = &row[..table.columns.len()];
         entries::delete(&self.delete.target.entries, table, &key, old, cx)?;
         let foreign_keys = |cx: &mut Exec<'_>| match &self.delete.target.rules {

@@ -61,6 +61,12 @@ impl Context {
         *rule.unwrap_or(&RULES[0])
     }
 
+    /// The one that the view shows so.
+    pub fn named(name: &str) -> Option<Context> {
+        let rule = RULES.iter().find(|rule| rule.name == name);
+        rule.map(|rule| rule.context)
+    }
+
     /// As the view shows it.
     pub fn name(self) -> &'static str {
         self.rule().name
@@ -162,6 +168,12 @@ const ABOUT: &[(&str, &[Row])] = &[
         ("max_connections", Postmaster, ""),
         ("superuser_reserved_connections", Postmaster, ""),
     ]),
+    ("Autovacuum", &[
+        ("autovacuum", Sighup, ""),
+        ("autovacuum_analyze_scale_factor", Sighup, ""),
+        ("autovacuum_analyze_threshold", Sighup, ""),
+        ("autovacuum_naptime", Sighup, ""),
+    ]),
     ("Lock Management", &[
         ("deadlock_timeout", Superuser, ""),
     ]),
@@ -229,6 +241,11 @@ const ABOUT: &[(&str, &[Row])] = &[
         ("quorate.txn_mem", Postmaster, "What a larger transaction writes is kept in a scratch file until it commits."),
         ("shared_buffers", Postmaster, ""),
         ("work_mem", User, "This much memory can be used by each internal sort operation and hash table before switching to temporary disk files."),
+    ]),
+    ("Statistics / Cumulative Query and Index Statistics", &[
+        ("stats_fetch_consistency", User, ""),
+        ("track_counts", Superuser, ""),
+        ("track_functions", Superuser, ""),
     ]),
     ("Version and Platform Compatibility / Previous PostgreSQL Versions", &[
         ("escape_string_warning", User, ""),

@@ -18,8 +18,11 @@
 use base::{Error, Result, SqlState};
 
 use super::about::about;
-use super::checks::{check_context, check_custom_name, checked, too_late, unchangeable, When};
+use super::checks::{
+    check_context, check_custom_name, checked, denied, too_late, unchangeable, When,
+};
 use super::identity::{Grounds, NONE};
+use super::without_effect::{self, Unused};
 use super::{find, Change, Held, Kind, Settings, Source, DEFINITIONS};
 use catalog::access::Privileges;
 use catalog::Catalog;
@@ -72,7 +75,7 @@ pub fn is_guarded(name: &str) -> bool {
         let definition = &DEFINITIONS[setting];
         matches!(definition.kind, Kind::Role | Kind::SessionUser)
             || about(definition.name).context.rule().superuser
-    })
+    }) || without_effect::find(name).is_some_and(Unused::is_guarded)
 }
 
 impl Settings {
@@ -88,6 +91,11 @@ impl Settings {
         local: bool,
     ) -> Result<()> {
         let Some(setting) = find(name) else {
+            if let Some(unused) = without_effect::find(name) {
+                let value = self.accepted_unused(Asker::Statement(catalog), unused, value)?;
+                self.change_custom(unused.name, value.as_deref(), local);
+                return Ok(());
+            }
             return self.set_custom(name, value, local);
         };
         let asker = Asker::Statement(catalog);
@@ -124,11 +132,22 @@ impl Settings {
     /// As [`Settings::set`].
     pub fn begin_with(&mut self, asker: Asker<'_>, name: &str, value: &str) -> Result<()> {
         let Some(setting) = find(name) else {
-            check_custom_name(name)?;
+            let unused = without_effect::find(name);
+            let (name, value) = match unused {
+                Some(unused) => (
+                    unused.name,
+                    self.accepted_unused(asker, unused, Some(value))?,
+                ),
+                None => (name, Some(value.to_owned())),
+            };
+            let value = value.unwrap_or_default();
+            if unused.is_none() {
+                check_custom_name(name)?;
+            }
             let custom = self.custom_named(name);
-            custom.start = value.to_owned();
-            custom.session = value.to_owned();
-            custom.current = value.to_owned();
+            custom.start.clone_from(&value);
+            custom.session.clone_from(&value);
+            custom.current = value;
             self.generation += 1;
             return Ok(());
         };
@@ -211,8 +230,30 @@ impl Settings {
         self.generation += 1;
     }
 
+    /// The value of a setting without effect, if whoever asks may set it so; none resets it.
+    fn accepted_unused(
+        &self,
+        asker: Asker<'_>,
+        unused: &'static Unused,
+        value: Option<&str>,
+    ) -> Result<Option<String>> {
+        let may = || self.may_set(asker, unused.name);
+        if unused.is_settable() && unused.is_guarded() && !may() {
+            return Err(denied(unused.name));
+        }
+        value.map_or_else(
+            || unused.checked(unused.default()).map(|_| None),
+            |value| unused.checked(value).map(Some),
+        )
+    }
+
     fn set_custom(&mut self, name: &str, value: Option<&str>, local: bool) -> Result<()> {
         check_custom_name(name)?;
+        self.change_custom(name, value, local);
+        Ok(())
+    }
+
+    fn change_custom(&mut self, name: &str, value: Option<&str>, local: bool) {
         let custom = self.custom_named(name);
         let before = custom.clone();
         custom.current = value.map_or_else(|| custom.start.clone(), str::to_owned);
@@ -221,6 +262,5 @@ impl Settings {
         }
         self.journal.push(Change::Custom(before));
         self.generation += 1;
-        Ok(())
     }
 }

@@ -10,8 +10,8 @@ use functions::search::dictionary::{self, Config};
 
 use super::about::{about, Context};
 use super::logging::{check_destinations, check_time_or_off};
-use super::values::{follower_reads_text, milliseconds, size};
-use super::{unknown, Definition, Kind};
+use super::values::{follower_reads_text, milliseconds, seconds, size};
+use super::{unknown, without_effect, Definition, Kind};
 use types::encoding::Encoding;
 use types::{DateStyle, Zone};
 
@@ -90,7 +90,8 @@ pub(super) fn check_custom_name(name: &str) -> Result<()> {
 /// # Errors
 /// 42602.
 pub fn check_parameter_name(name: &str) -> Result<()> {
-    if super::find(name).is_some() || check_custom_name(name).is_ok() {
+    let is_known = super::find(name).is_some() || without_effect::find(name).is_some();
+    if is_known || check_custom_name(name).is_ok() {
         return Ok(());
     }
     Err(Error::new(
@@ -173,9 +174,7 @@ pub(super) fn checked(definition: &Definition, value: &str, current: DateStyle) 
             )),
         },
         Kind::Time => match milliseconds(value) {
-            None => Err(invalid(name, value).with_hint(
-                "Valid units for this parameter are \"us\", \"ms\", \"s\", \"min\", \"h\", and \"d\".",
-            )),
+            None => Err(invalid(name, value).with_hint(TIME_UNITS)),
             Some(millis) if millis < i64::from(name == "deadlock_timeout") => Err(Error::new(
                 SqlState::INVALID_PARAMETER_VALUE,
                 format!(
@@ -210,6 +209,25 @@ pub(super) fn checked(definition: &Definition, value: &str, current: DateStyle) 
                 ),
             )),
             _ => Err(invalid(name, value)),
+        },
+        Kind::Share => match value.trim().parse::<f64>() {
+            Ok(number) if (0.0..=100.0).contains(&number) => Ok(number.to_string()),
+            Ok(number) if !number.is_nan() => Err(Error::new(
+                SqlState::INVALID_PARAMETER_VALUE,
+                format!("{number} is outside the valid range for parameter \"{name}\" (0 .. 100)"),
+            )),
+            _ => Err(invalid(name, value)),
+        },
+        Kind::Seconds(least, greatest) => match seconds(value) {
+            None => Err(invalid(name, value).with_hint(TIME_UNITS)),
+            Some(seconds) if seconds < least || seconds > greatest => Err(Error::new(
+                SqlState::INVALID_PARAMETER_VALUE,
+                format!(
+                    "{seconds} s is outside the valid range for parameter \"{name}\" \
+                     ({least} .. {greatest})"
+                ),
+            )),
+            Some(seconds) => Ok(format!("{seconds}s")),
         },
         Kind::Multiplier => match value.trim().parse::<f64>() {
             Ok(number) if (1.0..=1_000.0).contains(&number) => Ok(number.to_string()),
@@ -270,6 +288,10 @@ fn configuration_name(oid: u32) -> String {
         .map_or("", |known| known.1);
     format!("pg_catalog.{name}")
 }
+
+/// What a time may be followed by.
+const TIME_UNITS: &str =
+    "Valid units for this parameter are \"us\", \"ms\", \"s\", \"min\", \"h\", and \"d\".";
 
 /// The locales that there are.
 const LOCALES: [&str; 4] = ["C", "POSIX", "C.UTF-8", "C.utf8"];

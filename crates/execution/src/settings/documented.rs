@@ -1,7 +1,7 @@
 //! Settings as `docs/SETTINGS.md` lists them: what each is for, whatever its value is now.
 
 use super::view::range_text;
-use super::{about, shown, Context, Kind, DEFINITIONS};
+use super::{about, shown, without_effect, Context, Kind, DEFINITIONS};
 
 /// What is said of a setting of sessions.
 #[derive(Clone, Debug)]
@@ -114,6 +114,16 @@ pub fn documented() -> Vec<DocumentedSetting> {
             }
         })
         .collect();
+    all.extend(without_effect::all().map(|unused| DocumentedSetting {
+        name: unused.name,
+        meaning: unused.meaning(),
+        unit: unused.unit(),
+        default: unused.shown(unused.default()),
+        values: unused.range_text(),
+        context: unused.context().name(),
+        is_fixed: !unused.is_settable(),
+        has_effect: false,
+    }));
     all.sort_by_key(|one| one.name.to_ascii_lowercase());
     all
 }

@@ -9,7 +9,7 @@
 use base::{Error, Result, SqlState};
 
 use super::checks::{check_context, check_custom_name, checked, denied, When};
-use super::{find, Kind, Settings, DEFINITIONS};
+use super::{find, without_effect, Kind, Settings, DEFINITIONS};
 use catalog::access::Privileges;
 use catalog::Catalog;
 use types::DateStyle;
@@ -30,6 +30,9 @@ impl Settings {
     /// 42704, 22023, 55P02, 42501.
     pub fn storable(&self, catalog: &Catalog, name: &str, value: &str) -> Result<Storable> {
         let Some(setting) = self.check_storable(catalog, name)? else {
+            if let Some(unused) = without_effect::find(name) {
+                unused.checked(value)?;
+            }
             let (name, notice) = (name.to_owned(), None);
             return Ok(Storable { name, notice });
         };
@@ -56,6 +59,13 @@ impl Settings {
     pub fn check_storable(&self, catalog: &Catalog, name: &str) -> Result<Option<usize>> {
         let may = catalog.holds_parameter(self.current_role(), name, Privileges::SET);
         let Some(setting) = find(name) else {
+            if let Some(unused) = without_effect::find(name) {
+                unused.checked(unused.default())?;
+                return match may || !unused.is_guarded() {
+                    true => Ok(None),
+                    false => Err(denied(name)),
+                };
+            }
             check_custom_name(name)?;
             // Nobody knows what it means to whoever will look at it.
             return match may {

@@ -57,6 +57,19 @@ pub(super) fn with_unit(millis: i64) -> String {
     format!("{millis}ms")
 }
 
+pub(super) fn with_unit_of_seconds(seconds: i64) -> String {
+    with_unit(seconds * 1_000)
+}
+
+/// A time of which a number without a unit counts seconds.
+pub(super) fn seconds(text: &str) -> Option<i64> {
+    let text = text.trim();
+    match text.parse::<f64>() {
+        Ok(number) => (number.abs() <= INT_MAX as f64).then_some(number.round() as i64),
+        Err(_) => milliseconds(text).map(|millis| (millis + 500).div_euclid(1_000)),
+    }
+}
+
 pub(super) fn milliseconds(text: &str) -> Option<i64> {
     let text = text.trim();
     let end = text

@@ -1,7 +1,8 @@
 //! Settings as `pg_settings` shows them.
 
 use super::{
-    about, is_hidden, kilobytes, milliseconds, Definition, Kind, Settings, Source, DEFINITIONS,
+    about, is_hidden, kilobytes, milliseconds, seconds, Definition, Kind, Settings, Source,
+    DEFINITIONS,
 };
 
 /// One setting, as PostgreSQL's view of that name has it.
@@ -72,7 +73,8 @@ fn vartype(definition: &Definition) -> &'static str {
         _ if values(definition).is_some() => "enum",
         Kind::Bool => "bool",
         Kind::Time | Kind::TimeOrOff | Kind::Memory(_) | Kind::Int(..) => "integer",
-        Kind::Real | Kind::Multiplier => "real",
+        Kind::Seconds(..) => "integer",
+        Kind::Real | Kind::Multiplier | Kind::Share => "real",
         _ if is_in_blocks(definition) || is_in_kilobytes(definition) => "integer",
         _ if is_in_seconds(definition) => "integer",
         Kind::Fixed if matches!(definition.default, "on" | "off") => "bool",
@@ -92,6 +94,8 @@ fn range(definition: &Definition) -> (Option<String>, Option<String>) {
         Kind::Memory(least) => (least, i64::from(i32::MAX)),
         Kind::Int(least, greatest) => (least, greatest),
         Kind::Multiplier => (1, 1_000),
+        Kind::Share => (0, 100),
+        Kind::Seconds(least, greatest) => (least, greatest),
         Kind::Real => return (Some("0".to_owned()), Some("1.79769e+308".to_owned())),
         Kind::Fixed if definition.name == "max_connections" => (1, 262_143),
         Kind::Fixed if definition.name == "superuser_reserved_connections" => (0, 262_143),
@@ -130,6 +134,7 @@ fn is_in_seconds(definition: &Definition) -> bool {
 fn unit(definition: &Definition) -> Option<&'static str> {
     match definition.kind {
         Kind::Time | Kind::TimeOrOff => Some("ms"),
+        Kind::Seconds(..) => Some("s"),
         Kind::Memory(_) => Some("kB"),
         _ if is_in_blocks(definition) => Some("8kB"),
         _ if is_in_kilobytes(definition) => Some("kB"),
@@ -163,6 +168,7 @@ pub(super) fn range_text(definition: &Definition) -> (Option<&'static str>, Stri
 fn bare(definition: &Definition, value: &str) -> String {
     let number = match definition.kind {
         Kind::Time | Kind::TimeOrOff => milliseconds(value),
+        Kind::Seconds(..) => seconds(value),
         Kind::Memory(_) => kilobytes(value),
         _ if is_in_blocks(definition) => kilobytes(value).map(|size| size / 8),
         _ if is_in_kilobytes(definition) => kilobytes(value),
@@ -180,6 +186,7 @@ impl Settings {
             .enumerate()
             .filter(|(_, definition)| !is_hidden(definition.name))
             .map(|(setting, definition)| self.row(setting, definition))
+            .chain(self.unused_rows())
             .collect();
         rows.sort_by_key(|row| row.name.to_ascii_lowercase());
         rows

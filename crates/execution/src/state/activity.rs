@@ -10,13 +10,14 @@
 //! other than those for locks, for the client and for replicas.
 
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 
 use base::coro::Interrupt;
-use base::sync::Mutex;
+use base::sync::{Mutex, MutexGuard};
 
 use super::secrets::mask;
+use super::statistics::{Statistics, Tally};
 
 /// Bytes of a statement that are shown (PostgreSQL's `track_activity_query_size`, less the zero).
 pub const QUERY_BYTES_MAX: usize = 1_023;
@@ -70,6 +71,16 @@ pub trait Registry: Send + Sync {
     /// The rules of the node's file as it is now, good and bad.
     fn hba_rules(&self) -> Vec<HbaRule> {
         Vec::new()
+    }
+
+    /// When the node began to serve sessions, where there is one.
+    fn started(&self) -> Option<i64> {
+        None
+    }
+
+    /// What was done on the node; none where nobody counts that.
+    fn statistics(&self) -> Option<Arc<Statistics>> {
+        None
     }
 
     /// Settings of the node that sessions can show and not change.
@@ -136,8 +147,37 @@ pub struct Doing {
     pub changed: i64,
     /// Its state.
     pub state: SessionState,
+    /// It is the node's own, which analyzes tables by itself.
+    pub is_automatic: bool,
     /// The statement at work, or the last one.
     pub query: String,
+    /// How long it has run statements and idled in transactions, until its state changed.
+    pub times: Times,
+}
+
+/// How long a session was in some of its states, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    /// In all.
+    pub session: u64,
+    /// It ran statements.
+    pub active: u64,
+    /// It waited for its client, in a transaction block.
+    pub idle_in_transaction: u64,
+}
+
+impl Doing {
+    /// Counts the time since the state changed, until now.
+    fn count_time(&mut self, now: i64) {
+        let passed = u64::try_from(now - self.changed).unwrap_or(0);
+        match self.state {
+            SessionState::Active => self.times.active += passed,
+            SessionState::Idle => {}
+            SessionState::IdleInTransaction | SessionState::IdleInFailedTransaction => {
+                self.times.idle_in_transaction += passed;
+            }
+        }
+    }
 }
 
 /// What a session does.
@@ -147,6 +187,10 @@ pub struct Activity {
     doing: Mutex<Doing>,
     /// What it has said is held until replicas have what it rests on.
     held: AtomicBool,
+    /// Which of its transactions is open; 0 for none.
+    transaction: AtomicU64,
+    /// What its transactions have done.
+    tally: Mutex<Tally>,
 }
 
 impl Activity {
@@ -156,7 +200,54 @@ impl Activity {
             pid,
             doing: Mutex::default(),
             held: AtomicBool::new(false),
+            transaction: AtomicU64::new(0),
+            tally: Mutex::default(),
         }
+    }
+
+    /// Which of its transactions is open, from 1; 0 for none.
+    pub fn transaction(&self) -> u64 {
+        self.transaction.load(Ordering::Relaxed)
+    }
+
+    /// A transaction of that number is open; 0 for none.
+    pub fn set_transaction(&self, number: u64) {
+        self.transaction.store(number, Ordering::Relaxed);
+    }
+
+    /// What its transactions have done, to be looked at or changed in an instant.
+    pub fn tally(&self) -> MutexGuard<'_, Tally> {
+        self.tally.lock()
+    }
+
+    /// How long it has done what until now; none while it has not begun.
+    pub fn times(&self, now: i64) -> Option<Times> {
+        self.read(|doing| {
+            let mut doing = Doing {
+                changed: doing.changed,
+                state: doing.state,
+                times: doing.times,
+                started: doing.started,
+                ..Doing::default()
+            };
+            doing.count_time(now);
+            let session = now - doing.started - i64::try_from(doing.times.session).unwrap_or(0);
+            Times {
+                session: u64::try_from(session).unwrap_or(0),
+                ..doing.times
+            }
+        })
+    }
+
+    /// Forgets how long it has done what until now.
+    pub(super) fn forget_times(&self, now: i64) {
+        self.change(|doing| {
+            let session = u64::try_from(now - doing.started).unwrap_or(0);
+            doing.times = Times {
+                session,
+                ..Times::default()
+            };
+        });
     }
 
     /// The session's number.
@@ -201,6 +292,7 @@ impl Activity {
         let end = ends.into_iter().find(|end| whole.is_char_boundary(*end));
         let shown = &whole[..end.unwrap_or(0)];
         let mut doing = self.doing.lock();
+        doing.count_time(statement);
         doing.state = SessionState::Active;
         doing.query.clear();
         doing.query.push_str(shown);
@@ -212,6 +304,7 @@ impl Activity {
     /// Its message has been answered.
     pub fn end(&self, state: SessionState, now: i64, transaction: Option<i64>) {
         let mut doing = self.doing.lock();
+        doing.count_time(now);
         doing.state = state;
         doing.changed = now;
         doing.transaction = transaction;

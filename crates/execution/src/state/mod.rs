@@ -13,6 +13,7 @@ pub mod notify;
 pub mod prepared;
 pub mod secrets;
 mod sink;
+pub mod statistics;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -20,7 +21,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use types::Remarks;
 
-use base::coro::Interrupts;
+use base::coro::{Interrupt, Interrupts};
 use base::engine::{Engine, Flight, SessionLocks};
 use base::env::Env;
 use base::hash::HashMap;
@@ -34,6 +35,7 @@ use catalog::shared::Catalogs;
 use activity::{Activity, Registry, TlsInfo};
 use constraints::{Constraints, Transition};
 use notify::Notify;
+use statistics::{Counting, Snapshot};
 
 pub use prepared::{Named, Prepared};
 pub use sink::KeptRows;
@@ -87,6 +89,8 @@ pub struct Shared {
     pub notify: Notify,
     /// What commits are noted under, where another node has the client.
     pub flight: Option<Flight>,
+    /// What its transaction does, and what it has looked at of what was done.
+    pub counting: Counting,
     /// The temporary objects of the session, once there was one.
     pub local: Option<Local>,
     /// Warnings of the running statement's functions, which go before its next row.
@@ -136,6 +140,8 @@ pub struct SessionStart {
     pub registry: Option<Arc<dyn Registry>>,
     /// The catalogs that the sessions of its node share.
     pub catalogs: Arc<Catalogs>,
+    /// It is the node's own, which analyzes tables by itself.
+    pub is_automatic: bool,
 }
 
 impl std::fmt::Debug for SessionStart {
@@ -286,6 +292,7 @@ impl Shared {
             advisory: None,
             notify: Notify::default(),
             flight: None,
+            counting: Counting::default(),
             local: None,
             warnings,
             notices: Vec::new(),
@@ -295,6 +302,43 @@ impl Shared {
             transactions: 0,
             virtual_xid: 0,
             xid: 0,
+        }
+    }
+
+    /// The transaction has ended: counts what it has done.
+    pub fn count_transaction(&mut self, committed: bool) {
+        let temp = self.temp.as_ref().map_or((0, 0), |temp| temp.written());
+        let how = (committed, self.settings.parsed().tracking.counts);
+        let registry = self.start.registry.as_ref();
+        let node = || registry.and_then(|registry| registry.statistics());
+        self.start.activity.set_transaction(0);
+        self.counting.end(how, temp, &self.start.activity, node);
+    }
+
+    /// What was done in a database and with what is in it, the same for all of a transaction.
+    ///
+    /// # Errors
+    /// 53200 when it does not fit in memory.
+    pub fn statistics(&mut self, database: u32) -> Result<Rc<Snapshot>> {
+        if let Some(snapshot) = self.counting.snapshot() {
+            return Ok(snapshot.clone());
+        }
+        let (sessions, now) = (self.sessions(), self.env.wall_clock().0);
+        let registry = self.start.registry.as_ref();
+        let snapshot = match registry.and_then(|registry| registry.statistics()) {
+            Some(node) => node.snapshot(database, &sessions, now)?,
+            None => Snapshot::of_sessions(database, &sessions, now)?,
+        };
+        let snapshot = Rc::new(snapshot);
+        self.counting.keep(snapshot.clone());
+        Ok(snapshot)
+    }
+
+    /// What the sessions of this node do.
+    pub fn sessions(&self) -> Vec<Arc<Activity>> {
+        match &self.start.registry {
+            Some(registry) => registry.all(),
+            None => vec![self.start.activity.clone()],
         }
     }
 
@@ -369,6 +413,20 @@ impl Shared {
             .filter(|other| other.pid() != self.start.backend_pid)
             .filter_map(|other| other.doing());
         others.filter(|other| other.database == database).count()
+    }
+
+    /// Ends what the node does by itself in a database.
+    pub fn end_automatic_in(&self, database: &str) {
+        let Some(registry) = &self.start.registry else {
+            return;
+        };
+        for session in registry.all() {
+            let is_automatic =
+                |doing: &activity::Doing| doing.is_automatic && doing.database == database;
+            if session.read(is_automatic).unwrap_or(false) {
+                registry.interrupt(session.pid(), Interrupt::Terminate);
+            }
+        }
     }
 
     /// The next number of a counter, for keys that nobody sees.

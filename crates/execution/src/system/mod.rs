@@ -32,6 +32,7 @@ mod access;
 mod audit;
 mod builtin;
 mod cluster;
+mod counts;
 mod extensions;
 mod locks;
 mod objects;
@@ -60,6 +61,10 @@ const SESSION: &[(&str, OfSession)] = &[
     ("pg_hba_file_rules", access::hba_rules),
     ("pg_stat_ssl", access::ssl),
     ("pg_stat_activity", sessions::activity),
+    ("pg_stat_archiver", counts::archiver),
+    ("pg_stat_gssapi", counts::gssapi),
+    ("pg_stat_recovery_prefetch", counts::prefetch),
+    ("pg_stat_wal", counts::wal),
     ("pg_cursors", sessions::cursors),
     ("pg_stat_replication", replication::replication),
     ("pg_replication_slots", replication::slots),

@@ -3,6 +3,7 @@
 use base::engine::PreparedTransaction;
 use base::{Result, SessionId};
 
+use crate::exec::statistics::wait_of;
 use crate::exec::Exec;
 use crate::state::activity::{Activity, Doing, SessionState};
 use crate::state::secrets;
@@ -76,18 +77,6 @@ pub(super) fn activity(catalog: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>>
         .collect())
 }
 
-/// The type and the name of what a session waits for, if it waits.
-fn wait_of(activity: &Activity, doing: &Doing, waits_for_lock: bool) -> Option<[&'static str; 2]> {
-    if activity.is_held() {
-        return Some(["IPC", "SyncRep"]);
-    }
-    match doing.state {
-        SessionState::Active if waits_for_lock => Some(["Lock", "transactionid"]),
-        SessionState::Active => None,
-        _ => Some(["Client", "ClientRead"]),
-    }
-}
-
 /// The columns of `pg_stat_activity` that everybody sees of every session.
 const OPEN: [&str; 8] = [
     "datid",
@@ -126,7 +115,7 @@ fn activity_row(
     let role = catalog.role_by_oid(doing.role);
     let mut databases = catalog.databases.iter();
     let database = databases.find(|database| database.name == doing.database);
-    let wait = wait_of(activity, doing, waits_for_lock);
+    let wait = wait_of(activity, doing.state, waits_for_lock);
     // To its client a session whose reply is held still works.
     let state = match activity.is_held() {
         true => SessionState::Active,
@@ -156,6 +145,9 @@ fn activity_row(
         Datum::Null,
         Datum::Null,
         Datum::text(secrets::mask(&doing.query)),
-        Datum::text("client backend"),
+        Datum::text(match doing.is_automatic {
+            true => "autovacuum worker",
+            false => "client backend",
+        }),
     ]
 }

@@ -64,11 +64,25 @@ impl Group {
             if !self.is_due(last_at) {
                 continue;
             }
-            last_at = self.env.now();
+            let begun = self.env.now();
+            let is_timed = begun.since(last_at) >= self.config.settings.checkpoint_interval;
+            last_at = begun;
             let result = self.checkpoint_now().await;
             self.lock().checkpointing = false;
             match result {
-                Ok(_) => {}
+                Ok(true) => {
+                    let made = &self.shared.checkpoints;
+                    let of_kind = if is_timed {
+                        &made.timed
+                    } else {
+                        &made.requested
+                    };
+                    of_kind.fetch_add(1, Ordering::Relaxed);
+                    let micros = self.env.now().since(begun).as_micros();
+                    let micros = u64::try_from(micros).unwrap_or(u64::MAX);
+                    made.write_micros.fetch_add(micros, Ordering::Relaxed);
+                }
+                Ok(false) => {}
                 Err(error) if error.state() == SqlState::DISK_FULL => {
                     let message = format!("no checkpoint: {}", error.message());
                     self.env.log(Severity::Warning, &message);

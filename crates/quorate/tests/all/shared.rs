@@ -39,7 +39,9 @@ fn guard(signal: &str, pid: u32, dir: &Path) {
 
 fn start(nodes: usize) -> Cluster {
     let dir = open_directory().keep();
-    let cluster = Cluster::start(program(), &dir, nodes, &[]).expect("a cluster");
+    // Plans and figures follow from what a test does, and not from when it does it.
+    let settings = ["autovacuum=off"];
+    let cluster = Cluster::start(program(), &dir, nodes, &settings).expect("a cluster");
     guard("TERM", cluster.process().pid(), &dir);
     cluster
 }
@@ -73,6 +75,7 @@ pub fn postgres() -> &'static Endpoint {
         let data = dir.join("pg");
         let settings = [
             "fsync = off",
+            "autovacuum = off",
             "deadlock_timeout = '100ms'",
             "max_prepared_transactions = 100",
         ];

@@ -27,6 +27,7 @@
 //! Before anything is given to the sink, [`Sink::owe`] tells it what the following output rests
 //! on; an error that a method returns rests on [`Session::owed`].
 
+pub mod automatic;
 mod behind;
 mod by_shape;
 mod characteristics;
@@ -92,7 +93,7 @@ use types::{self, Datum, EvalContext, TypeId};
 
 use cursors::NamedCursor;
 use execution::settings::{Asker, Settings, Source};
-use execution::state::activity::{Doing, SessionState};
+use execution::state::activity::{Doing, SessionState, Times};
 use execution::state::{Named, Stamp};
 use in_flight::InFlight;
 use in_use::InUse;
@@ -108,8 +109,8 @@ pub use execution::settings::{
     NoticeSeverity, Verbosity, SERVER_VERSION,
 };
 pub use execution::state::{
-    activity, secrets, Column, CommandTag, Format, LogContext, Notice, Oid, Param, Prepared,
-    RowView, SessionStart, Shared, Sink, TransactionStatus,
+    activity, secrets, statistics, Column, CommandTag, Format, LogContext, Notice, Oid, Param,
+    Prepared, RowView, SessionStart, Shared, Sink, TransactionStatus,
 };
 pub use statements::statement_kinds;
 pub use types::encoding::Encoding;
@@ -299,6 +300,9 @@ impl Session {
             trigger_bodies: triggers::TriggerBodies::default(),
         };
         session.refresh_eval();
+        let database = session.catalog.database.oid;
+        let start = &session.shared.start;
+        start.activity.tally().begin(database, !start.is_automatic);
         Ok(session)
     }
 
@@ -312,8 +316,8 @@ impl Session {
         // What was said while it was planned comes before its error.
         let outcome = outcome.or_else(|error| self.hand_on_notices(sink).and(Err(error)));
         let outcome = outcome.map_err(|error| self.eval.name_types_in(error));
-        if outcome.is_err() {
-            self.failed();
+        if let Err(error) = &outcome {
+            self.failed_by(error);
         }
         self.in_message = false;
         self.show_idle();
@@ -358,8 +362,8 @@ impl Session {
         self.shared.command = "PARSE";
         let outcome = self.prepare_inner(text, param_types);
         let outcome = outcome.map_err(|error| self.eval.name_types_in(error));
-        if outcome.is_err() {
-            self.failed();
+        if let Err(error) = &outcome {
+            self.failed_by(error);
         }
         outcome
     }
@@ -527,9 +531,9 @@ impl Session {
         }
         let outcome = self.execute_inner(portal, max_rows, sink);
         let outcome = outcome.map_err(|error| self.eval.name_types_in(error));
-        if outcome.is_err() {
+        if let Err(error) = &outcome {
             portal.progress = Progress::Done;
-            self.failed();
+            self.failed_by(error);
         }
         outcome
     }
@@ -636,6 +640,9 @@ impl Session {
             }
             self.forget_in_flight();
             self.follow_configuration();
+            if self.shared.settings.parsed().tracking.looks_anew {
+                self.shared.counting.clear_snapshot();
+            }
         }
         self.refresh_eval();
     }
@@ -660,7 +667,10 @@ impl Session {
             None => statement,
         };
         let activity = &self.shared.start.activity;
-        activity.begin(text, statement, transaction);
+        match self.shared.start.is_automatic {
+            false => activity.begin(text, statement, transaction),
+            true => activity.begin(&format!("autovacuum: {text}"), statement, transaction),
+        }
     }
 
     /// Shows that the session waits for its client.
@@ -768,6 +778,8 @@ fn show_start(start: &SessionStart, role: u32, now: i64) {
         doing.started = now;
         doing.changed = now;
         doing.state = SessionState::Idle;
+        doing.times = Times::default();
+        doing.is_automatic = start.is_automatic;
     });
 }
 
@@ -786,7 +798,7 @@ fn check_entry(catalog: &Catalog, role: &Role, start: &SessionStart) -> Result<(
             format!("too many connections for role \"{}\"", role.name)
         })?;
     }
-    if let Some(registry) = &start.registry {
+    if let Some(registry) = start.registry.as_ref().filter(|_| !start.is_automatic) {
         registry.admit(start.backend_pid, role.superuser)?;
     }
     let database = &catalog.database;

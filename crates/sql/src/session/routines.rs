@@ -38,6 +38,7 @@ use catalog::{Routine, RoutineKind};
 use execution::exec::trigger::{Fired, Firing};
 use execution::exec::{self, Exec, Host};
 use execution::kept::RowStore;
+use execution::settings::TrackedRoutines;
 use execution::state::{KeptRows, Nowhere, Shared};
 use execution::system::Relations;
 use functions::{find_coercion, CastContext};
@@ -257,8 +258,34 @@ impl Session {
         })
     }
 
-    /// Does something as a routine does: with its rights, its settings, its view.
+    /// Does something as a routine does, and counts that it was called, if that is asked for.
     pub(super) fn inside<T>(
+        &mut self,
+        routine: &Routine,
+        nested: Nested,
+        run: impl FnOnce(&mut Session) -> Result<T>,
+    ) -> Result<T> {
+        let least = match routine.language {
+            Language::Sql => TrackedRoutines::All,
+            _ => TrackedRoutines::Procedural,
+        };
+        if self.shared.settings.parsed().tracking.routines < least {
+            return self.inside_uncounted(routine, nested, run);
+        }
+        let begun = self.shared.env.now();
+        let before = self.shared.counting.called();
+        let outcome = self.inside_uncounted(routine, nested, run);
+        if outcome.is_ok() {
+            let took = self.shared.env.now().since(begun).as_micros();
+            let took = u64::try_from(took).unwrap_or(u64::MAX);
+            let counting = &mut self.shared.counting;
+            counting.came_back(routine.oid, took, before);
+        }
+        outcome
+    }
+
+    /// Does something as a routine does: with its rights, its settings, its view.
+    fn inside_uncounted<T>(
         &mut self,
         routine: &Routine,
         nested: Nested,

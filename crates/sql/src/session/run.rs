@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use base::engine::LockWait;
+use base::engine::{LockWait, Reading};
 use base::{Debt, Error, Result, SqlState};
 
 use super::in_use::Using;
@@ -208,7 +208,8 @@ impl Session {
         if let (Some(columns), Output::Sink(sink)) = (&planned.point, &mut *output) {
             let values = (params, literals);
             let (txn, buffers) = (open.txn.as_mut(), &mut self.point);
-            if !point::read(permitted, columns, txn, values, buffers)? {
+            let counted = (&mut *txn as &mut dyn Reading, &mut self.shared.counting);
+            if !point::read(permitted, columns, counted, values, buffers)? {
                 return Ok(0);
             }
             sink.owe(txn.debt(), durability);

@@ -80,6 +80,7 @@ pub(super) fn connect(engine: &FakeEngine, user: &str, database: &str) -> Result
         tls: None,
         registry: None,
         catalogs: engine.catalogs.clone(),
+        is_automatic: false,
     };
     Session::new(Arc::new(engine.to_engine()), env, start)
 }

@@ -240,6 +240,8 @@ impl Session {
         });
         self.shared.transactions += 1;
         self.shared.virtual_xid = self.shared.transactions;
+        let activity = &self.shared.start.activity;
+        activity.set_transaction(self.shared.transactions);
         self.shared.xid = 0;
         let now = self.shared.env.wall_clock().0;
         Rc::make_mut(&mut self.eval).transaction_start = now;
@@ -278,6 +280,7 @@ impl Session {
         };
         let Some(mut open) = self.open.take() else {
             self.state = State::None;
+            self.shared.count_transaction(true);
             self.shared.settings.end_transaction();
             return Ok(());
         };
@@ -286,6 +289,7 @@ impl Session {
         self.owed.add(open.txn.debt(), durability);
         if !open.wrote && open.txn.end_reading() {
             self.ended = Some(open.txn);
+            self.shared.count_transaction(true);
             self.after_commit(emptied);
             self.after_notify(since, None);
             self.shared.settings.end_transaction();
@@ -318,6 +322,7 @@ impl Session {
         planted::panic_at(&self.shared.settings, "commit");
         let logged = noted.and_then(|()| end(txn));
         self.committing = false;
+        self.shared.count_transaction(logged.is_ok());
         match &logged {
             Ok(debt) => self
                 .owed
@@ -346,6 +351,9 @@ impl Session {
 
     /// Rolls back what is open.
     pub(super) fn roll_back(&mut self) {
+        if self.state != State::None {
+            self.shared.count_transaction(false);
+        }
         if let Some(open) = self.open.take() {
             let durability = self.shared.settings.parsed().durability;
             self.owed.add(open.txn.debt(), durability);
@@ -359,6 +367,14 @@ impl Session {
         self.shared.notify.forget();
         self.shared.settings.roll_back_to(0);
         self.shared.settings.end_transaction();
+    }
+
+    /// As [`Session::failed`], by an error that a statement gives.
+    pub(super) fn failed_by(&mut self, error: &Error) {
+        if error.state() == SqlState::DEADLOCK_DETECTED {
+            self.shared.counting.deadlocked();
+        }
+        self.failed();
     }
 
     /// An error: the implicit transaction is rolled back, a block fails.

@@ -725,6 +725,7 @@ pub(super) fn option_text(option: &DefElem) -> String {
         },
         Some(NodeEnum::String(text)) => text.sval.clone(),
         Some(NodeEnum::Integer(number)) => number.ival.to_string(),
+        Some(NodeEnum::Float(number)) => number.fval.clone(),
         Some(NodeEnum::Boolean(value)) => value.boolval.to_string(),
         Some(NodeEnum::TypeName(name)) => {
             let last = name.names.last().and_then(|node| node.node.as_ref());

@@ -479,6 +479,12 @@ impl Log {
         self.state.lock().appended_bytes + self.marks.load(Ordering::Relaxed)
     }
 
+    /// How many frames were appended, and how often the log was synced, since it was opened.
+    pub fn appended_frames_and_syncs(&self) -> (u64, u64) {
+        let state = self.state.lock();
+        (state.appended_frames, state.syncs)
+    }
+
     /// Lets go of entries up to `up_to`, in whole segments, where nothing above it and no newest
     /// hard state is lost.
     ///

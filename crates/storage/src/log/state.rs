@@ -45,6 +45,9 @@ pub(super) struct State {
     pub(super) pending: Batch,
     /// Bytes of all frames since the log was opened.
     pub(super) appended_bytes: u64,
+    /// Frames that were appended, and syncs, since the log was opened.
+    pub(super) appended_frames: u64,
+    pub(super) syncs: u64,
     next_serial: u64,
     /// Where the log ends behind the newest frame, as who reads the frames knows it.
     pub(super) framed: Position,
@@ -65,6 +68,8 @@ impl State {
             recent_bytes: 0,
             pending: Batch::default(),
             appended_bytes: 0,
+            appended_frames: 0,
+            syncs: 0,
             next_serial,
             framed: base,
             written: base,
@@ -123,6 +128,7 @@ impl State {
             self.framed = position;
         }
         self.appended_bytes += (self.pending.bytes.len() - before) as u64;
+        self.appended_frames += 1;
         self.pending.frames.push(Framed {
             frame,
             end: self.pending.bytes.len(),
@@ -257,6 +263,7 @@ impl State {
 
     pub(super) fn begin_sync(&mut self) {
         self.syncing = self.written;
+        self.syncs += 1;
     }
 
     pub(super) fn end_sync(&mut self) -> Position {

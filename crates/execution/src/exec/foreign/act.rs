@@ -225,6 +225,7 @@ fn delete(rules: &Rc<Rules>, link: &Link, key: &[u8], row: &Row, cx: &mut Exec<'
         trigger::check_untouched(table.tree, key, "deleted", cx)?;
     }
     cx.host.txn().delete(table.tree, key)?;
+    cx.host.session().counting.deleted(table.oid);
     entries::delete(&child.entries, table, key, row, cx)?;
     long::forget(table, row, None, cx.host.txn())?;
     let foreign_keys = |cx: &mut Exec<'_>| super::deleted(rules, link.child, row, cx);

@@ -10,6 +10,7 @@ use base::engine::{Direction, RowBatch};
 use base::limits::{ROWS_PER_YIELD, WORK_PER_TURN};
 use base::{coro, Error, KeyRange, Result, SqlState};
 
+use super::super::automatic::ROWS_BETWEEN_RESTS;
 use super::super::{NoticeSeverity, Session, Sink};
 use catalog::statistics::{ColumnStatistics, TableStatistics};
 use catalog::{statistics_store, Catalog, Column, Table};
@@ -82,12 +83,13 @@ impl Session {
     /// A sample of a table's rows.
     fn sample_of(&mut self, table: &Table, rows_max: usize) -> Result<Sample> {
         let mut sample = Sample::new(rows_max, self.shared.env.random());
-        let Some(open) = &mut self.open else {
-            return Err(Error::internal("nothing is open"));
-        };
         let mut batch = RowBatch::default();
         let mut rest = Some(KeyRange::all());
+        let (mut since, mut passed) = (self.shared.env.now(), 0);
         while let Some(range) = rest {
+            let Some(open) = &mut self.open else {
+                return Err(Error::internal("nothing is open"));
+            };
             let (tree, forward) = (table.tree, Direction::Forward);
             rest = open
                 .txn
@@ -95,6 +97,11 @@ impl Session {
             for (_, row) in batch.iter() {
                 coro::work(ROW_WORK)?;
                 sample.offer(row)?;
+            }
+            passed += batch.len();
+            if self.shared.start.is_automatic && passed >= ROWS_BETWEEN_RESTS {
+                self.rest(since)?;
+                (since, passed) = (self.shared.env.now(), 0);
             }
         }
         Ok(sample)
@@ -108,12 +115,26 @@ impl Session {
     ) -> Result<()> {
         let catalog = self.current_catalog()?;
         let before = catalog.table_statistics(table.oid);
-        let of_table = TableStatistics {
+        let mut of_table = TableStatistics {
             rows,
-            analyzed: self.shared.env.wall_clock().0,
-            count: before.map_or(0, |before| before.count) + 1,
+            ..before.map_or_else(TableStatistics::default, |before| (**before).clone())
         };
+        let now = self.shared.env.wall_clock().0;
+        match self.shared.start.is_automatic {
+            true => {
+                of_table.auto_analyzed = now;
+                of_table.auto_count += 1;
+            }
+            false => {
+                of_table.analyzed = now;
+                of_table.count += 1;
+            }
+        }
         let database = catalog.database.oid;
+        let registry = self.shared.start.registry.as_ref();
+        if let Some(node) = registry.and_then(|registry| registry.statistics()) {
+            node.analyzed(database, table.oid, &self.shared.sessions());
+        }
         let Some(open) = &mut self.open else {
             return Err(Error::internal("nothing is open"));
         };

@@ -273,6 +273,7 @@ impl Session {
     /// client that has just left may not know that the server is still at it.
     fn check_database_idle(&self, database: &Database) -> Result<()> {
         let name = &database.name[..];
+        self.shared.end_automatic_in(name);
         let mut count = self.shared.sessions_in(name);
         for _ in 0..DATABASE_IDLE_TRIES {
             if count == 0 {

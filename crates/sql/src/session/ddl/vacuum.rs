@@ -151,6 +151,13 @@ impl Session {
             None => return Err(Error::internal("a relation that is gone")),
         };
         let places = column_places(&table, columns)?;
+        if name == "VACUUM" && table.kind.has_rows() {
+            let registry = self.shared.start.registry.as_ref();
+            if let Some(node) = registry.and_then(|registry| registry.statistics()) {
+                let (sessions, now) = (self.shared.sessions(), self.shared.env.wall_clock().0);
+                node.vacuumed(catalog.database.oid, table.oid, &sessions, now);
+            }
+        }
         match options.analyzes && table.kind.has_rows() {
             true => self.analyze_table(&table, &places, options.verbose, sink),
             false => Ok(()),

@@ -30,11 +30,13 @@
 mod column;
 mod constraint;
 mod identity;
+mod parameters;
 mod partitions;
 mod rename;
 mod rewrite;
 
-pub(super) use rename::{set_options, Part};
+pub(super) use parameters::set_options;
+pub(super) use rename::Part;
 pub(super) use rewrite::about;
 
 use std::sync::Arc;

@@ -3,21 +3,13 @@
 use std::sync::Arc;
 
 use base::{Error, Result, SqlState};
-use pg_query::protobuf::{AlterTableCmd, AlterTableType, Node};
+use pg_query::protobuf::{AlterTableCmd, AlterTableType};
 
-use super::super::super::utility::option_text;
 use super::super::super::Session;
 use super::constraint::constraint_oid;
+use super::parameters::set_options;
 use catalog::{Catalog, CheckOption, KeySource, RelationKind, Table};
 use syntax::parser::NodeEnum;
-
-/// The storage parameters of tables. They change nothing here, and are shown.
-const PARAMETERS: [&str; 4] = [
-    "fillfactor",
-    "parallel_workers",
-    "toast_tuple_target",
-    "user_catalog_table",
-];
 
 /// A part of a table that has a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -200,56 +192,5 @@ impl Session {
             set_options(&mut new, &list.items)?;
         }
         self.put_table(&new)
-    }
-}
-
-/// Takes over the storage parameters of WITH (…) or SET (…).
-///
-/// # Errors
-/// 22023 for one that there is not, or not with that value.
-pub(in super::super) fn set_options(table: &mut Table, options: &[Node]) -> Result<()> {
-    for node in options {
-        let Some(NodeEnum::DefElem(option)) = &node.node else {
-            continue;
-        };
-        let name = option.defname.clone();
-        let vacuum = name.starts_with("autovacuum_") || name.starts_with("vacuum_");
-        let known = vacuum || name.starts_with("log_autovacuum_");
-        if !known && !PARAMETERS.contains(&name.as_str()) && option.defnamespace != "toast" {
-            return Err(Error::new(
-                SqlState::INVALID_PARAMETER_VALUE,
-                format!("unrecognized parameter \"{name}\""),
-            ));
-        }
-        let value = match option.arg {
-            None => "true".to_owned(),
-            Some(_) => option_text(option),
-        };
-        if name == "fillfactor" {
-            check_fill_factor(&value)?;
-        }
-        let name = match option.defnamespace.as_str() {
-            "" => name,
-            space => format!("{space}.{name}"),
-        };
-        table.options.retain(|known| known.0 != name);
-        table.options.push((name, value));
-    }
-    Ok(())
-}
-
-fn check_fill_factor(value: &str) -> Result<()> {
-    let invalid = |message: String| Error::new(SqlState::INVALID_PARAMETER_VALUE, message);
-    let number: i64 = value.parse().map_err(|_| {
-        invalid(format!(
-            "invalid value for integer option \"fillfactor\": {value}"
-        ))
-    })?;
-    match (10..=100).contains(&number) {
-        true => Ok(()),
-        false => Err(invalid(format!(
-            "value {value} out of bounds for option \"fillfactor\""
-        ))
-        .with_detail("Valid values are between \"10\" and \"100\".")),
     }
 }
