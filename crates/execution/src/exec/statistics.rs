@@ -513,7 +513,7 @@ fn reset(cx: &mut Exec<'_>, which: Figure, args: &[Datum]) -> Result<()> {
 }
 
 /// # Errors
-/// 42704 where there is no replication slot of that name.
+/// 22023 where there is no replication slot of that name.
 fn check_slot(cx: &Exec<'_>, name: &Datum) -> Result<()> {
     if name.is_null() {
         return Ok(());
@@ -523,7 +523,7 @@ fn check_slot(cx: &Exec<'_>, name: &Datum) -> Result<()> {
     match status.replicas.iter().any(|replica| &*replica.name == name) {
         true => Ok(()),
         false => Err(Error::new(
-            SqlState::UNDEFINED_OBJECT,
+            SqlState::INVALID_PARAMETER_VALUE,
             format!("replication slot \"{name}\" does not exist"),
         )),
     }

@@ -6,7 +6,8 @@
 //! knows them all.
 //!
 //! # What it leaves out
-//! Background processes: what PostgreSQL does in processes of their own are tasks here. Waits
+//! Background processes: what PostgreSQL does in processes of their own are tasks here, but for the session
+//! that runs ANALYZE by itself. Waits
 //! other than those for locks, for the client and for replicas.
 
 use std::borrow::Cow;
