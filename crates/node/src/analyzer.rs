@@ -10,36 +10,50 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::coro;
-use base::env::{sleep, Severity};
+use base::engine::Engine;
+use base::env::{sleep, Env, Severity};
 use base::{ErrorClass, Result};
+use kv::Group;
+use sql::catalog::shared::Catalogs;
 use sql::session::automatic::{analyze_what_is_due, Automatic};
 use sql::session::SessionStart;
 
-use crate::server::Node;
+use crate::sessions::Sessions;
 
 /// A change of `autovacuum_naptime` is noticed after so long.
 const LOOK: Duration = Duration::from_secs(1);
 
+/// What it needs of its node.
+pub(crate) struct Analyzer {
+    pub(crate) env: Arc<dyn Env>,
+    pub(crate) group: Arc<Group>,
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) catalogs: Arc<Catalogs>,
+    /// Settings that the node gives to every session.
+    pub(crate) defaults: Vec<(String, String)>,
+}
+
 /// Analyzes what is due, for as long as the node runs.
-pub(crate) async fn analyze(node: Arc<Node>) {
+pub(crate) async fn analyze(node: Analyzer) {
     let mut slept = Duration::ZERO;
     let mut known: Option<(u64, Automatic)> = None;
     loop {
-        if node.group().leading().is_none() {
+        if node.group.leading().is_none() {
             slept = Duration::ZERO;
             let leads = |now: kv::Leadership| now.leading.is_some();
-            node.group().until_leadership(leads).await;
+            node.group.until_leadership(leads).await;
         }
         sleep(&*node.env, LOOK).await;
         slept += LOOK;
-        let settings = &*node.engine().settings;
+        let settings = &*node.engine.settings;
         let generation = settings.generation();
         let how = match known {
             Some((of, how)) if of == generation => how,
-            _ => Automatic::read(settings, &node.settings.session),
+            _ => Automatic::read(settings, &node.defaults),
         };
         known = Some((generation, how));
-        if !how.runs || slept < how.nap || node.group().leading().is_none() {
+        if !how.runs || slept < how.nap || node.group.leading().is_none() {
             continue;
         }
         slept = Duration::ZERO;
@@ -58,7 +72,7 @@ pub(crate) async fn analyze(node: Arc<Node>) {
     }
 }
 
-async fn round(node: &Arc<Node>, how: Automatic) -> Result<()> {
+async fn round(node: &Analyzer, how: Automatic) -> Result<()> {
     let place = node.sessions.enter()?;
     place.set_served(true);
     let start = SessionStart {
@@ -69,7 +83,7 @@ async fn round(node: &Arc<Node>, how: Automatic) -> Result<()> {
         client_port: None,
         server_address: None,
         interrupts: place.interrupts().clone(),
-        defaults: node.settings.session.clone(),
+        defaults: node.defaults.clone(),
         settings: Vec::new(),
         activity: place.activity().clone(),
         tls: None,
@@ -77,7 +91,7 @@ async fn round(node: &Arc<Node>, how: Automatic) -> Result<()> {
         catalogs: node.catalogs.clone(),
         is_automatic: true,
     };
-    let (engine, env) = (node.engine().clone(), node.env.clone());
+    let (engine, env) = (node.engine.clone(), node.env.clone());
     coro::run(place.interrupts().clone(), move || {
         let log = |message: String| env.log(Severity::Info, &message);
         analyze_what_is_due(&engine, &env, &start, how, &log)

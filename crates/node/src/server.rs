@@ -48,7 +48,7 @@ use sql::session::LogSettings;
 
 use crate::access::Door;
 use crate::administration;
-use crate::analyzer;
+use crate::analyzer::{analyze, Analyzer};
 use crate::clients;
 use crate::config::{buffers_text, seconds_text, size_text, NodeConfig, NodeSettings};
 use crate::hosting::{self, GroupStatus, Hosting};
@@ -312,7 +312,14 @@ impl Node {
             Box::pin(prepare_catalog(node))
         });
         node.task(Reactor::Session(0), "analyze", |node| {
-            Box::pin(analyzer::analyze(node))
+            Box::pin(analyze(Analyzer {
+                env: node.env.clone(),
+                group: node.group.clone(),
+                engine: node.engine.clone(),
+                sessions: node.sessions.clone(),
+                catalogs: node.catalogs.clone(),
+                defaults: node.settings.session.clone(),
+            }))
         });
         Ok(node)
     }
