@@ -9,7 +9,7 @@ ARGS ?=
 # Where `make install` puts things.
 PREFIX ?= $(HOME)/.local
 
-.PHONY: help up build install uninstall test performance conformance expected soak floods hostile three-machines lint fmt deps deps-build clean
+.PHONY: help up build install uninstall test performance conformance drivers expected soak floods hostile three-machines lint fmt deps deps-build clean
 
 help:
 	@echo "make up      build, start three nodes on this machine, print how to connect (ARGS=...)"
@@ -22,6 +22,7 @@ help:
 	@echo "make hostile  an hour of clients that mean harm, beside pgbench, on three nodes (HOSTILE_SECONDS=...)"
 	@echo "make three-machines  docs/THREE-MACHINES.md, command by command, between network namespaces (as root)"
 	@echo "make conformance  score against PostgreSQL's regression suite (SCORE=its script), into docs/CONFORMANCE.md"
+	@echo "make drivers   programs with drivers of five languages, beside PostgreSQL 15 (DRIVERS=their names), into docs/CONFORMANCE.md"
 	@echo "make performance  measure beside PostgreSQL, into docs/PERFORMANCE.md"
 	@echo "make lint    formatting and clippy, without warnings; cargo-deny, where it is installed"
 	@echo "make fmt     format the sources"
@@ -53,6 +54,9 @@ test: deps
 
 conformance: build
 	scripts/conformance.py "$(CARGO_TARGET_DIR)/release/quorate" "$(SCORE)"
+
+drivers: deps build
+	scripts/drivers.py "$(CARGO_TARGET_DIR)/release/quorate" $(DRIVERS)
 
 expected: deps
 	QUORATE_REWRITE_EXPECTED=1 cargo test --locked -p quorate --test all expected_outputs

@@ -6,35 +6,28 @@
 QUORATE is the built program. A virtual environment with the driver, and the sources of the suite, are
 made with pip in the cache directory at the first use; psycopg's tests are not in its package, so
 DIRECTORY is the one that holds its folder `tests`. TEST are files (of psycopg and SQLAlchemy) or labels (of Django)
-to run in place of all. PostgreSQL is the one whose programs come first on the PATH, else Debian's.
+to run in place of all.
 
 What counts are the tests that PostgreSQL passes. Those that the node does not pass are printed by the
 error that ended them, the most frequent first, with one test of each. A run of all tests writes its
 figures into docs/CONFORMANCE.md.
-
-Each server is made in a directory that is thrown away, and listens on loopback.
 """
 import argparse
 import collections
-import contextlib
 import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tarfile
 import tempfile
-import time
 import xml.etree.ElementTree
 
-PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "docs", "CONFORMANCE.md")
-CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "quorate", "suites")
+import servers
+
+CACHE = os.path.join(servers.CACHE, "suites")
 BEGIN, END = "<!-- suites -->", "<!-- end of suites -->"
-DEBIAN_BIN = "/usr/lib/postgresql/15/bin"
-PORTS = {"PostgreSQL": 27545, "Quorate": 27546}
-START_SECONDS = 60
 TEST_SECONDS = 120
 SUITE_SECONDS = 3 * 3600
 DJANGO = """basic queries aggregation expressions transactions migrations schema introspection constraints
@@ -144,68 +137,6 @@ def sources(python, package):
     return directory
 
 
-def psql(port, database, *statements):
-    """Runs statements as postgres, each in a transaction of its own; whether all went well."""
-    command = ["psql", "-X", "-q", "-h", "127.0.0.1", "-p", str(port), "-U", "postgres", "-d", database]
-    commands = [word for statement in statements for word in ["-c", statement]]
-    return subprocess.run(command + commands, capture_output=True, text=True).returncode == 0
-
-
-def wait_for(name, process):
-    """Waits until a server answers."""
-    end = time.monotonic() + START_SECONDS
-    while not psql(PORTS[name], "postgres", "select 1"):
-        if process.poll() is not None or time.monotonic() > end:
-            sys.exit(f"{name} did not start")
-        time.sleep(0.2)
-
-
-@contextlib.contextmanager
-def running(name, command):
-    """A server while it runs."""
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        wait_for(name, process)
-        yield PORTS[name]
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.wait(timeout=60)
-
-
-@contextlib.contextmanager
-def postgres():
-    """PostgreSQL's port, while it runs in a directory of its own; as the user postgres, where this is root."""
-    found = shutil.which("postgres")
-    programs = os.path.dirname(os.path.realpath(found)) if found else DEBIAN_BIN
-    with tempfile.TemporaryDirectory() as directory:
-        who = []
-        if os.geteuid() == 0:
-            shutil.chown(directory, "postgres", "postgres")
-            who = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
-        data = os.path.join(directory, "data")
-        init = [os.path.join(programs, "initdb"), "-D", data, "-A", "trust", "-U", "postgres", "-E", "UTF8"]
-        subprocess.run([*who, *init, "--locale=C.UTF-8", "--no-sync"], check=True, stdout=subprocess.DEVNULL, cwd=directory)
-        settings = {
-            "port": PORTS["PostgreSQL"],
-            "unix_socket_directories": directory,
-            "listen_addresses": "127.0.0.1",
-            "max_prepared_transactions": 10,
-            "fsync": "off",
-        }
-        words = [word for setting in settings.items() for word in ["-c", "{}={}".format(*setting)]]
-        with running("PostgreSQL", [*who, os.path.join(programs, "postgres"), "-D", data, *words]) as port:
-            yield port
-
-
-@contextlib.contextmanager
-def node(quorate):
-    """A node's port, while it runs in a directory of its own."""
-    with tempfile.TemporaryDirectory() as directory:
-        up = [quorate, "up", "--nodes", "1", "--data", os.path.join(directory, "data"), "--port", str(PORTS["Quorate"])]
-        with running("Quorate", [*up, "--http-port", "27547"]) as port:
-            yield port
-
-
 def of_junit(path):
     """The tests of a report in JUnit's form: name → (outcome, error)."""
     found = {}
@@ -291,8 +222,8 @@ class Sqlalchemy:
         self.sources = sources(self.python, "sqlalchemy==2.0.36")
 
     def run(self, port, directory, chosen):
-        psql(port, "postgres", "create role scott superuser login", "create database test owner scott")
-        psql(port, "test", "create schema test_schema authorization scott", "create schema test_schema_2 authorization scott")
+        servers.psql(port, "postgres", "create role scott superuser login", "create database test owner scott")
+        servers.psql(port, "test", "create schema test_schema authorization scott", "create schema test_schema_2 authorization scott")
         target = os.path.join(directory, "suite")
         shutil.copytree(self.sources, target)
         url = f"postgresql+psycopg2://scott:tiger@127.0.0.1:{port}/test"
@@ -352,16 +283,13 @@ def failed(wanted, got):
 
 def write(title, passed, counted):
     """Puts the figures of a suite into the page."""
-    with open(PAGE, encoding="utf8") as file:
-        page = file.read()
-    head, rest = page.split(BEGIN)
-    table, tail = rest.split(END)
-    rows = dict(re.findall(r"^\| ([^|]+) \| (\d+ \| \d+ \| [\d.]+%) \|$", table, re.M))
-    rows[title] = f"{counted} | {passed} | {100 * passed / max(counted, 1):.1f}%"
-    lines = ["| suite | passed by PostgreSQL 15 | of these by Quorate | share |", "| --- | --- | --- | --- |"]
-    lines += [f"| {name} | {rows[name]} |" for name in sorted(rows)]
-    with open(PAGE, "w", encoding="utf8") as file:
-        file.write(f"{head}{BEGIN}\n" + "\n".join(lines) + f"\n{END}{tail}")
+    def replaced(table):
+        rows = dict(re.findall(r"^\| ([^|]+) \| (\d+ \| \d+ \| [\d.]+%) \|$", table, re.M))
+        rows[title] = f"{counted} | {passed} | {100 * passed / max(counted, 1):.1f}%"
+        lines = ["| suite | passed by PostgreSQL 15 | of these by Quorate | share |", "| --- | --- | --- | --- |"]
+        return lines + [f"| {name} | {rows[name]} |" for name in sorted(rows)]
+
+    servers.between(BEGIN, END, replaced)
 
 
 def main():
@@ -373,7 +301,7 @@ def main():
     asked = parser.parse_args()
     suite = SUITES[asked.suite](asked.tests)
     outcomes = {}
-    for name, server in [("PostgreSQL", postgres()), ("Quorate", node(asked.quorate))]:
+    for name, server in [("PostgreSQL", servers.postgres()), ("Quorate", servers.quorate(asked.quorate))]:
         with tempfile.TemporaryDirectory() as directory, server as port:
             outcomes[name], printed = suite.run(port, directory, asked.test)
         if not any(outcome == "passed" for outcome, _ in outcomes[name].values()):

@@ -1,0 +1,1 @@
+"""The application that with_django.py migrates and uses."""
