@@ -104,6 +104,8 @@ PROGRAMS = [
     ("flyway", java, "Flyway", "flyway-database-postgresql"),
     ("liquibase", java, "Liquibase", "liquibase-core"),
     ("tokio-postgres", rust, "tokio-postgres", "tokio-postgres"),
+    ("sqlx", rust, "sqlx", "sqlx"),
+    ("diesel", rust, "Diesel", "diesel"),
 ]
 MANIFESTS = {
     python: ("requirements.txt", r"^{}==(\S+)$"),

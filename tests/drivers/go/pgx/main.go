@@ -314,7 +314,9 @@ func notices(*pgx.Conn) error {
 	if err != nil {
 		return err
 	}
-	config.OnNotice = func(_ *pgconn.PgConn, notice *pgconn.Notice) { Say("notice", notice.Severity, notice.Code, notice.Message) }
+	config.OnNotice = func(_ *pgconn.PgConn, notice *pgconn.Notice) {
+		Say("notice", notice.Severity, notice.Code, notice.Message)
+	}
 	config.RuntimeParams = map[string]string{"application_name": "mine", "search_path": "public, pg_catalog"}
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {

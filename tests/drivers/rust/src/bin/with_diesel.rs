@@ -139,13 +139,11 @@ fn migrations(on: &mut PgConnection) {
 }
 
 fn rows(on: &mut PgConnection) -> QueryResult<()> {
-    println!(
-        "{:?}",
-        diesel::insert_into(users::table)
-            .values(user())
-            .returning(User::as_returning())
-            .get_result(on)?
-    );
+    let made = diesel::insert_into(users::table)
+        .values(user())
+        .returning(User::as_returning())
+        .get_result(on)?;
+    println!("{} {made:?}", made.id);
     println!(
         "{:?}",
         diesel::insert_into(posts::table)

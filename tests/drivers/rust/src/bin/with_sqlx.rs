@@ -1,4 +1,4 @@
-//! sqlx: migrations forth and back, types, its describing of statements, pools, COPY, listeners, nested transactions.
+//! sqlx: migrations forth and back, types, what a prepared statement says of itself, pools, COPY, listeners, nested transactions.
 
 use std::borrow::Cow;
 
@@ -179,16 +179,6 @@ async fn types(pool: &PgPool) -> Done {
                 .iter()
                 .map(|it| it.name().to_owned())
                 .collect::<Vec<_>>()))
-    );
-    let described = (&mut *connection)
-        .describe(
-            "select p.id, p.name, q.age from people p left join people q on p.id = q.id"
-                .into_sql_str(),
-        )
-        .await?;
-    println!(
-        "{:?}",
-        (0..3).map(|at| described.nullable(at)).collect::<Vec<_>>()
     );
     Ok(())
 }

@@ -6,6 +6,8 @@ import jakarta.persistence.ElementCollection;
 import jakarta.persistence.Embeddable;
 import jakarta.persistence.Embedded;
 import jakarta.persistence.Entity;
+import jakarta.persistence.EnumType;
+import jakarta.persistence.Enumerated;
 import jakarta.persistence.GeneratedValue;
 import jakarta.persistence.GenerationType;
 import jakarta.persistence.Id;
@@ -57,7 +59,7 @@ final class WithHibernate {
     static class Author {
         @Id @GeneratedValue(strategy = GenerationType.SEQUENCE) @SequenceGenerator(name = "authors_seq", sequenceName = "authors_seq", allocationSize = 10) Long id;
         @Column(nullable = false, length = 50) String name;
-        @JdbcTypeCode(SqlTypes.NAMED_ENUM) Mood mood;
+        @Enumerated(EnumType.STRING) Mood mood;
         Mood ordinal;
         LocalDate born;
         LocalTime at;
@@ -97,9 +99,20 @@ final class WithHibernate {
         @Id String word;
     }
 
+    @Entity(name = "Named")
+    @Table(name = "named")
+    static class Named {
+        @Id int id;
+        @JdbcTypeCode(SqlTypes.NAMED_ENUM) Mood mood;
+    }
+
     static SessionFactory factory(String what) {
+        return factory(what, Author.class, Book.class, Tag.class);
+    }
+
+    static SessionFactory factory(String what, Class<?>... entities) {
         Configuration made = new Configuration();
-        for (Class<?> each : new Class<?>[] {Author.class, Book.class, Tag.class}) {
+        for (Class<?> each : entities) {
             made.addAnnotatedClass(each);
         }
         made.setProperty("hibernate.connection.url", Parts.url());
@@ -205,6 +218,16 @@ final class WithHibernate {
         Parts.part("objects", () -> {
             try (SessionFactory factory = factory("validate")) {
                 objects(factory);
+            }
+        });
+        Parts.part("named enums", () -> {
+            try (SessionFactory factory = factory("create", Named.class)) {
+                factory.inTransaction(session -> {
+                    Named named = new Named();
+                    named.mood = Mood.OK;
+                    session.persist(named);
+                });
+                factory.inTransaction(session -> Parts.say(session.createQuery("select count(*) from Named where mood = OK", Long.class).getSingleResult()));
             }
         });
         Parts.part("back", () -> {
