@@ -223,17 +223,22 @@ struct Stage {
 
 /// A scan's conditions, in stages.
 pub struct Stages<'p> {
-    table: &'p Table,
-    filter: Option<&'p Program>,
-    stages: Vec<Stage>,
+    tests: Tests<'p>,
     /// The needed columns that no stage makes, and those that nobody needs.
     others: Vec<usize>,
     unneeded: Vec<usize>,
+    narrow: Option<Narrow>,
+}
+
+/// What a row must meet, and its bytes as far as that looks at them.
+struct Tests<'p> {
+    table: &'p Table,
+    filter: Option<&'p Program>,
+    stages: Vec<Stage>,
     /// How many columns are looked at, from the first on.
     count: usize,
     cells: Cells,
     filters: Vec<Restriction>,
-    narrow: Option<Narrow>,
 }
 
 /// How a row is made that has only some of the table's columns.
@@ -361,24 +366,26 @@ impl<'p> Stages<'p> {
         let narrow = scan.kept.as_ref();
         Some(Stages {
             narrow: narrow.map(|kept| Narrow::of(kept, &made, width)),
-            table,
-            filter,
-            count: last.map(|place| place + 1).max().unwrap_or(0),
             others: (0..width)
                 .filter(|place| is_needed(*place) && !made[*place])
                 .collect(),
             unneeded: (0..width).filter(|place| !is_needed(*place)).collect(),
-            stages,
-            cells: Cells::default(),
-            filters: Vec::new(),
+            tests: Tests {
+                table,
+                filter,
+                count: last.map(|place| place + 1).max().unwrap_or(0),
+                stages,
+                cells: Cells::default(),
+                filters: Vec::new(),
+            },
         })
     }
 
     /// Has rows left out that a filter does not pass.
     pub fn restrict(&mut self, filter: JoinFilter) {
-        let is_made = |place: &usize| *place < self.count && !self.unneeded.contains(place);
+        let is_made = |place: &usize| *place < self.tests.count && !self.unneeded.contains(place);
         if filter.columns().iter().all(is_made) {
-            self.filters.push(Restriction {
+            self.tests.filters.push(Restriction {
                 filter,
                 asked: 0,
                 passed: 0,
@@ -392,23 +399,21 @@ impl<'p> Stages<'p> {
     /// # Errors
     /// XX001 when they are no row of the table; what a condition raises.
     pub fn take(&mut self, bytes: &[u8], row: &mut Row, cx: &mut Exec<'_>) -> Result<Taken> {
-        if let Some(mut narrow) = self.narrow.take() {
-            let taken = self.take_if(bytes, &mut narrow.wide, cx);
-            let taken = taken.and_then(|taken| {
-                if taken == Taken::Whole {
-                    narrow.take(self.table, &self.cells, bytes, row)?;
-                }
-                Ok(taken)
-            });
-            self.narrow = Some(narrow);
-            return taken;
+        let table = self.tests.table;
+        let tests = &mut self.tests;
+        if let Some(narrow) = &mut self.narrow {
+            let taken = tests.take(bytes, &mut narrow.wide, cx)?;
+            if taken == Taken::Whole {
+                narrow.take(table, &tests.cells, bytes, row)?;
+            }
+            return Ok(taken);
         }
-        let width = self.table.columns.len();
+        let width = table.columns.len();
         row.truncate(width);
         row.resize(width, Datum::Null);
-        let taken = self.take_if(bytes, row, cx)?;
+        let taken = tests.take(bytes, row, cx)?;
         if taken == Taken::Whole {
-            self.cells.make(self.table, bytes, &self.others, row)?;
+            tests.cells.make(table, bytes, &self.others, row)?;
             for place in &self.unneeded {
                 if !row[*place].is_null() {
                     row[*place] = Datum::Null;
@@ -417,10 +422,12 @@ impl<'p> Stages<'p> {
         }
         Ok(taken)
     }
+}
 
+impl Tests<'_> {
     /// Takes a row apart, and whether it meets the conditions and passes the filters; what these look at
     /// is made.
-    fn take_if(&mut self, bytes: &[u8], row: &mut Row, cx: &mut Exec<'_>) -> Result<Taken> {
+    fn take(&mut self, bytes: &[u8], row: &mut Row, cx: &mut Exec<'_>) -> Result<Taken> {
         self.cells.read(bytes, self.count)?;
         for stage in &mut self.stages {
             if !holds(

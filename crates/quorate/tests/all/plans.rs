@@ -17,7 +17,7 @@ const TABLES: &str = "
 ";
 
 /// Settings, a query, and its plan.
-const PLANS: [(&str, &str, &str); 22] = [
+const PLANS: [(&str, &str, &str); 26] = [
     (
         "enable_nestloop=off",
         "select 1 from pl_a as a, pl_b as b where a.k = b.k",
@@ -140,6 +140,49 @@ const PLANS: [(&str, &str, &str); 22] = [
         "select id from pl_a as a where x < (select avg(x) from pl_b as b where b.k < a.k)",
         "Seq Scan on pl_a / Aggregate / Index Scan using pl_b_k on pl_b",
     ),
+    // IN is a join, from the side of which few rows are wanted if that has a key.
+    (
+        "",
+        "select 1 from pl_b as b where b.k in (select a.id from pl_a as a where a.x = 3 and a.k = 7)",
+        "Nested Loop / Seq Scan on pl_a / Index Scan using pl_b_k on pl_b",
+    ),
+    (
+        "",
+        "select 1 from pl_a as a where a.k in (select c.k from pl_c as c where c.id < 5)",
+        "Nested Loop Semi Join / Seq Scan on pl_a / Index Scan using pl_c_pkey on pl_c",
+    ),
+    // Where it would be one for each row around it, its rows are kept.
+    (
+        "",
+        "select (select count(*) from pl_b as b where b.k < a.k and b.x in (select id from pl_c)) \
+         from pl_a as a",
+        "Seq Scan on pl_a / Aggregate / Index Scan using pl_b_k on pl_b / Seq Scan on pl_c",
+    ),
+    // What a subquery costs counts: it is computed for the rows that a join leaves.
+    (
+        "",
+        "select 1 from pl_a as a, pl_b as b where b.id = a.k and a.id < 5 \
+         and b.x > (select avg(c.x) from pl_c as c where c.k < b.k)",
+        "Nested Loop / Index Scan using pl_a_pkey on pl_a / Index Scan using pl_b_pkey on pl_b / \
+         Aggregate / Index Scan using pl_c_k on pl_c",
+    ),
+];
+
+/// A query, and how many bytes the rows of each node have: columns that nobody above looks at are not
+/// among them.
+const WIDTHS: [(&str, &str); 3] = [
+    (
+        "select a.x, count(b.id) from pl_a as a left join pl_b as b on b.k = a.id group by a.x",
+        "12 8 8 8",
+    ),
+    (
+        "select count(*) from pl_a as a, pl_b as b where a.x = b.x",
+        "8 0 4 4",
+    ),
+    (
+        "select a.id from pl_a as a, pl_b as b where a.x = b.x order by a.k limit 3",
+        "8 8 8 12 4",
+    ),
 ];
 
 /// A node without what the statement calls its table.
@@ -177,6 +220,17 @@ fn queries_are_planned_as_is_best() {
             wrong.push(format!(
                 "{settings} {query}\n  {plan}\n  and not\n  {expected}"
             ));
+        }
+    }
+    for (query, expected) in WIDTHS {
+        let said = node.query(&format!("explain {query}")).expect("a plan");
+        let widths = said.lines().filter_map(|line| line.split_once(" width="));
+        let widths: Vec<_> = widths
+            .map(|(_, width)| width.trim_end_matches(')'))
+            .collect();
+        let widths = widths.join(" ");
+        if widths != expected {
+            wrong.push(format!("{query}\n  {widths}\n  and not\n  {expected}"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -448,9 +448,14 @@ fn width(plan: &Plan, statistics: &dyn Statistics) -> i32 {
                 .sum();
             groups + computed(aggregates.len())
         }
-        Plan::Join(join) => match join.kind {
-            JoinKind::Semi | JoinKind::Anti => of(&join.left),
-            _ => of(&join.left).saturating_add(of(&join.right)),
+        Plan::Join(join) => match (&join.kept, join.kind) {
+            (Some(kept), _) => {
+                let origins = (0..kept.len()).map(|place| paths::origin_of(plan, place));
+                let widths = origins.map(|origin| of_origin(origin, statistics));
+                widths.fold(0, i32::saturating_add)
+            }
+            (None, JoinKind::Semi | JoinKind::Anti) => of(&join.left),
+            (None, _) => of(&join.left).saturating_add(of(&join.right)),
         },
         Plan::Window(window) => of(&window.input),
         Plan::SetOperation(_, _, parts, _) => parts.first().map_or(0, of),
@@ -483,6 +488,11 @@ fn of_program(program: &Program, input: &Plan, statistics: &dyn Statistics) -> i
     let origin = program
         .as_column()
         .and_then(|place| paths::origin_of(input, place));
+    of_origin(origin, statistics)
+}
+
+/// The width of a value that is this column of a table, or is computed.
+fn of_origin(origin: Option<(&Scan, usize)>, statistics: &dyn Statistics) -> i32 {
     match origin {
         Some((scan, place)) => of_column(&scan.table, place, statistics),
         None => computed(1),
