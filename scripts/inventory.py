@@ -107,7 +107,8 @@ def page(compared):
     """The part of the page that this makes."""
     lines = [BEGIN, "| of PostgreSQL 15 | there | partly | not there |", "| --- | --- | --- | --- |"]
     for kind, (yes, partly, no) in compared:
-        lines.append(f"| {kind} | {len(yes)} | {len(partly)} | {len(no)} |")
+        # Rows with a bare word are scores of files to scripts/conformance.py.
+        lines.append(f"| **{kind}** | {len(yes)} | {len(partly)} | {len(no)} |")
     for kind, (_, partly, no) in compared:
         for word, names in [("partly there", partly), ("not there", no)]:
             if names:
