@@ -123,12 +123,12 @@ def version(language, package):
         return re.search(pattern.format(re.escape(package)), file.read(), re.M).group(1)
 
 
-def run(name, command, language, port, server, keep):
+def run(name, command, language, where, server, keep):
     """The lines that a program prints."""
     database = "drivers_" + re.sub(r"\W", "_", name)
-    servers.psql(port, "postgres", f"create database {database}")
+    servers.psql(where, "postgres", f"create database {database}")
     env = {key: value for key, value in os.environ.items() if not key.startswith("PG")}
-    env.update(PGHOST="127.0.0.1", PGPORT=str(port), PGUSER="postgres", PGDATABASE=database, PYTHONDONTWRITEBYTECODE="1", TZ="UTC")
+    env.update(PGHOST=where.host, PGPORT=str(where.port), PGUSER="postgres", PGDATABASE=database, PYTHONDONTWRITEBYTECODE="1", TZ="UTC")
     try:
         done = subprocess.run(command, cwd=at(language), env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=PROGRAM_SECONDS)
         out, err, code = done.stdout, done.stderr, done.returncode
@@ -182,7 +182,7 @@ def main():
     parser.add_argument("quorate")
     parser.add_argument("--keep", metavar="DIRECTORY")
     parser.add_argument("name", nargs="*")
-    asked = parser.parse_args()
+    asked = parser.parse_intermixed_args()
     known = {word for name, language, _, _ in PROGRAMS for word in (name, language.__name__)}
     if unknown := set(asked.name) - known:
         sys.exit(f"there is no {', '.join(sorted(unknown))}: the programs are {', '.join(sorted(known))}")
@@ -193,9 +193,9 @@ def main():
     printed = {}
     starts = [("PostgreSQL", servers.postgres), ("one node", lambda: servers.quorate(asked.quorate)), ("three nodes", lambda: servers.quorate(asked.quorate, 3))]
     for server, start in starts:
-        with start() as port:
+        with start() as where:
             for name, language, _, _ in chosen:
-                printed[name, server] = run(name, commands[language](name), language.__name__, port, server, asked.keep)
+                printed[name, server] = run(name, commands[language](name), language.__name__, where, server, asked.keep)
     rows, as_expected, lacking = [], True, missing()
     for name, language, title, package in chosen:
         wanted, cells = printed[name, "PostgreSQL"], []

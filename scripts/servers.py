@@ -1,12 +1,14 @@
 """What scripts/suites.py and scripts/drivers.py share: servers that live in directories that are thrown away, and tables of pages.
 
-    with postgres() as port: ...
-    with quorate(program, nodes=3) as port: ...   # the second node's, which does not lead at first
+    with postgres() as at: ...                    # at.host, at.port
+    with quorate(program, nodes=3) as at: ...     # the second node, which does not lead at first
 
 PostgreSQL is the one whose programs come first on the PATH, else Debian's. Everything listens on loopback.
 """
+import collections
 import contextlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -23,32 +25,36 @@ HTTP_PORT = 27556
 START_SECONDS = 60
 
 
-def psql(port, database, *statements):
+Address = collections.namedtuple("Address", "host port")
+
+
+def psql(at, database, *statements):
     """Runs statements as postgres, each in a transaction of its own; whether all went well."""
-    command = ["psql", "-X", "-q", "-h", "127.0.0.1", "-p", str(port), "-U", "postgres", "-d", database]
+    command = ["psql", "-X", "-q", "-h", at.host, "-p", str(at.port), "-U", "postgres", "-d", database]
     commands = [word for statement in statements for word in ["-c", statement]]
     return subprocess.run(command + commands, capture_output=True, text=True).returncode == 0
 
 
 @contextlib.contextmanager
-def running(command, port):
-    """A server while it runs, from when it answers."""
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        end = time.monotonic() + START_SECONDS
-        while not psql(port, "postgres", "select 1"):
-            if process.poll() is not None or time.monotonic() > end:
-                sys.exit(f"{command[0]} did not start")
-            time.sleep(0.2)
-        yield port
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.wait(timeout=60)
+def running(command, directory, find):
+    """A server while it runs, from when it answers; `find` tells where from what it has printed."""
+    with open(os.path.join(directory, "printed"), "w+", encoding="utf8") as printed:
+        process = subprocess.Popen(command, stdout=printed, stderr=subprocess.DEVNULL)
+        try:
+            end = time.monotonic() + START_SECONDS
+            while not ((at := find(open(printed.name, encoding="utf8").read())) and psql(at, "postgres", "select 1")):
+                if process.poll() is not None or time.monotonic() > end:
+                    sys.exit(f"{command[0]} did not start")
+                time.sleep(0.2)
+            yield at
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(timeout=60)
 
 
 @contextlib.contextmanager
 def postgres():
-    """PostgreSQL's port, while it runs; as the user postgres, where this is root."""
+    """PostgreSQL while it runs; as the user postgres, where this is root."""
     found = shutil.which("postgres")
     programs = os.path.dirname(os.path.realpath(found)) if found else DEBIAN_BIN
     with tempfile.TemporaryDirectory() as directory:
@@ -68,18 +74,29 @@ def postgres():
             "fsync": "off",
         }
         words = [word for setting in settings.items() for word in ["-c", "{}={}".format(*setting)]]
-        with running([*who, os.path.join(programs, "postgres"), "-D", data, *words], POSTGRES_PORT) as port:
-            yield port
+        command = [*who, os.path.join(programs, "postgres"), "-D", data, *words]
+        with running(command, directory, lambda _: Address("127.0.0.1", POSTGRES_PORT)) as at:
+            yield at
 
 
 @contextlib.contextmanager
 def quorate(program, nodes=1):
-    """The port of a node, while it and its peers run: of several, the second's."""
+    """A node, while it and its peers run: of several, the second."""
     with tempfile.TemporaryDirectory() as directory:
         up = [program, "up", "--nodes", str(nodes), "--data", os.path.join(directory, "data")]
         ports = ["--port", str(QUORATE_PORT), "--http-port", str(HTTP_PORT)]
-        with running([*up, *ports], QUORATE_PORT + min(nodes - 1, 1)) as port:
-            yield port
+        with running([*up, *ports], directory, lambda printed: place(printed, min(nodes, 2))) as at:
+            yield at
+
+
+def place(printed, number):
+    """Where a node is, in what `quorate up` prints once it is ready.
+
+    >>> place("  n1  psql -h 127.0.0.1 -p 5433 postgres\\n", 1)
+    Address(host='127.0.0.1', port=5433)
+    """
+    places = re.findall(r"psql -h (\S+) -p (\d+)", printed)
+    return Address(places[number - 1][0], int(places[number - 1][1])) if len(places) >= number else None
 
 
 def between(begin, end, replaced):

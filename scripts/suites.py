@@ -202,11 +202,11 @@ class Psycopg:
         packages = ["psycopg[binary,pool]==3.2.3", "pytest<9", "pytest-timeout", "anyio<4.5", "numpy", "shapely"]
         self.python = environment("psycopg", packages)
 
-    def run(self, port, directory, chosen):
+    def run(self, at, directory, chosen):
         shutil.copytree(os.path.join(self.tests, "tests"), os.path.join(directory, "tests"), copy_function=shutil.copyfile)
         with open(os.path.join(directory, "pytest.ini"), "w", encoding="utf8") as file:
             file.write("[pytest]\nlog_level = INFO\n")
-        dsn = f"host=127.0.0.1 port={port} user=postgres dbname=postgres"
+        dsn = f"host=127.0.0.1 port={at.port} user=postgres dbname=postgres"
         marks = " and ".join(f"not {mark}" for mark in "slow flakey mypy timing gevent dns proxy".split())
         return run_pytest(self.python, directory, *(chosen or ["tests"]), "--test-dsn", dsn, "-m", marks)
 
@@ -221,12 +221,12 @@ class Sqlalchemy:
         self.python = environment("sqlalchemy", packages)
         self.sources = sources(self.python, "sqlalchemy==2.0.36")
 
-    def run(self, port, directory, chosen):
-        servers.psql(port, "postgres", "create role scott superuser login", "create database test owner scott")
-        servers.psql(port, "test", "create schema test_schema authorization scott", "create schema test_schema_2 authorization scott")
+    def run(self, at, directory, chosen):
+        servers.psql(at, "postgres", "create role scott superuser login", "create database test owner scott")
+        servers.psql(at, "test", "create schema test_schema authorization scott", "create schema test_schema_2 authorization scott")
         target = os.path.join(directory, "suite")
         shutil.copytree(self.sources, target)
-        url = f"postgresql+psycopg2://scott:tiger@127.0.0.1:{port}/test"
+        url = f"postgresql+psycopg2://scott:tiger@127.0.0.1:{at.port}/test"
         files = chosen or ["test/dialect/postgresql", "test/dialect/test_suite.py"]
         return run_pytest(self.python, target, *files, "--dburi", url, "--maxfail", "100000", "--dropfirst")
 
@@ -241,11 +241,11 @@ class Django:
         self.python = environment("django", packages)
         self.sources = sources(self.python, "django==5.2")
 
-    def run(self, port, directory, chosen):
+    def run(self, at, directory, chosen):
         target = os.path.join(directory, "suite")
         shutil.copytree(self.sources, target)
         tests, results = os.path.join(target, "tests"), os.path.join(directory, "results")
-        modules = {"suite_settings": DJANGO_SETTINGS.format(port=port), "suite_runner": DJANGO_RUNNER.format(seconds=TEST_SECONDS)}
+        modules = {"suite_settings": DJANGO_SETTINGS.format(port=at.port), "suite_runner": DJANGO_RUNNER.format(seconds=TEST_SECONDS)}
         for module, text in modules.items():
             with open(os.path.join(tests, module + ".py"), "w", encoding="utf8") as file:
                 file.write(text)
@@ -302,8 +302,8 @@ def main():
     suite = SUITES[asked.suite](asked.tests)
     outcomes = {}
     for name, server in [("PostgreSQL", servers.postgres()), ("Quorate", servers.quorate(asked.quorate))]:
-        with tempfile.TemporaryDirectory() as directory, server as port:
-            outcomes[name], printed = suite.run(port, directory, asked.test)
+        with tempfile.TemporaryDirectory() as directory, server as at:
+            outcomes[name], printed = suite.run(at, directory, asked.test)
         if not any(outcome == "passed" for outcome, _ in outcomes[name].values()):
             print(f"{name} passed nothing:\n{printed[-3000:]}", file=sys.stderr)
     counted, errors = failed(outcomes["PostgreSQL"], outcomes["Quorate"])
