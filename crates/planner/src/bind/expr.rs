@@ -811,10 +811,12 @@ impl Binder<'_> {
         left: TypeId,
         location: i32,
     ) -> TypeId {
-        if self.operator_in(schema, name, left, left, location).is_ok() {
-            return left;
-        }
-        let found = self.operator_in(schema, name, left, TypeId::UNKNOWN, location);
+        let alike = self.operator_in(schema, name, left, left, location);
+        // `varchar = ANY ($1)` compares texts: the parameter is an array of these.
+        let found = match alike {
+            Ok(found) => Ok(found),
+            Err(_) => self.operator_in(schema, name, left, TypeId::UNKNOWN, location),
+        };
         let right = found.map_or(left, |found| found.argument_types[1]);
         match right.is_polymorphic() {
             true => left,

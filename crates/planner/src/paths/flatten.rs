@@ -17,17 +17,19 @@
 //! - A column that an outer join may replace by NULL stands for a column, never for something computed,
 //!   which would not be NULL.
 //! - A condition of such a query on the side of an outer join that may be missing becomes one of that join.
-//! - Nothing volatile is moved ([`Derived`]), and no subquery is computed more often than before.
+//! - Nothing volatile is moved ([`Derived`]). A column that is a subquery is computed at the end, for
+//!   the rows that are left; where a condition names it, the query stays by itself, so that the
+//!   subquery is computed once for each of its rows.
 //!
 //! # What it leaves out
 //! Queries under FULL and lateral joins, and those with such joins in them, are planned by themselves;
 //! conditions on their columns are tested inside nevertheless ([`Planner::derived_path`]).
 
-use base::hash::HashMap;
+use base::hash::{HashMap, HashSet};
 use base::Result;
 
 use super::{Layout, Path, Planner};
-use crate::logical::{end_of, move_columns, shifted, Derived, Source, SourceKind};
+use crate::logical::{columns_of, end_of, move_columns, shifted, Derived, Source, SourceKind};
 use crate::plan::{compile, Expr, ExprKind, JoinKind, Plan};
 
 /// Joins of more items take in no further queries.
@@ -52,8 +54,11 @@ pub(super) fn flattened(source: Source, conditions: Vec<Expr>) -> (Source, Vec<E
     let mut flattening = Flattening {
         next: ends.fold(source.end(), usize::max),
         items: source.ranges().len(),
+        named: HashSet::default(),
         meanings: Meanings::default(),
     };
+    flattening.name(&conditions);
+    flattening.name_joins(&source);
     let mut all = Vec::new();
     let mut source = flattening.source(source, &mut all, false, PARTS_MAX);
     all.extend(conditions);
@@ -76,10 +81,28 @@ struct Flattening {
     next: usize,
     /// How many items are joined.
     items: usize,
+    /// The places that conditions name.
+    named: HashSet<usize>,
     meanings: Meanings,
 }
 
 impl Flattening {
+    fn name(&mut self, conditions: &[Expr]) {
+        self.named.extend(conditions.iter().flat_map(columns_of));
+    }
+
+    /// Notes what the conditions of joins name.
+    fn name_joins(&mut self, source: &Source) {
+        if let SourceKind::Join {
+            left, right, on, ..
+        } = &source.kind
+        {
+            self.name(on);
+            self.name_joins(left);
+            self.name_joins(right);
+        }
+    }
+
     /// A source without such queries; their conditions go to those of the join around, or of WHERE.
     /// What stands for a column may have so many parts.
     fn source(
@@ -91,7 +114,9 @@ impl Flattening {
     ) -> Source {
         let Source { kind, start, width } = source;
         let kind = match kind {
-            SourceKind::Derived(derived) if self.may_be_part(&derived, nullable, parts_max) => {
+            SourceKind::Derived(derived)
+                if self.may_be_part(&derived, start, nullable, parts_max) =>
+            {
                 let heaviest = derived.exprs.iter().map(parts_of).max();
                 let parts_max = parts_max / heaviest.unwrap_or(1).max(1);
                 let source = self.part(*derived, start, into);
@@ -136,14 +161,24 @@ impl Flattening {
 
     /// Whether a query may become a part of the one around it, on a side of an outer join that may be
     /// missing or elsewhere.
-    fn may_be_part(&mut self, derived: &Derived, nullable: bool, parts_max: usize) -> bool {
-        let fits = |expr: &Expr| match nullable {
+    fn may_be_part(
+        &mut self,
+        derived: &Derived,
+        start: usize,
+        nullable: bool,
+        parts_max: usize,
+    ) -> bool {
+        let fits = |(place, expr): (usize, &Expr)| match nullable {
             true => matches!(expr.bare().kind, ExprKind::Column(_)),
-            false => !expr.any(&is_subquery) && parts_of(expr) <= parts_max,
+            false if expr.any(&is_subquery) => {
+                !self.named.contains(&place) && parts_of(expr) <= parts_max
+            }
+            false => parts_of(expr) <= parts_max,
         };
         let items = self.items + derived.source.ranges().len();
-        let may =
-            derived.exprs.iter().all(fits) && items <= ITEMS_MAX && !has_lateral(&derived.source);
+        let may = (start..).zip(&derived.exprs).all(fits)
+            && items <= ITEMS_MAX
+            && !has_lateral(&derived.source);
         if may {
             self.items = items;
         }
@@ -164,9 +199,14 @@ impl Flattening {
         for condition in &mut conditions {
             move_columns(condition, &places);
         }
+        self.name(&conditions);
+        self.name_joins(&source);
         into.append(&mut conditions);
         for (column, mut expr) in exprs.into_iter().enumerate() {
             move_columns(&mut expr, &places);
+            if self.named.contains(&(start + column)) {
+                self.named.extend(columns_of(&expr));
+            }
             self.meanings.insert(start + column, expr);
         }
         source

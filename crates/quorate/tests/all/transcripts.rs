@@ -225,6 +225,20 @@ fn scripts() -> Vec<(&'static str, Vec<u8>)> {
             ];
             parts.concat()
         }),
+        ("parameters that cannot be read", {
+            [
+                parse("sum", "select $1::int4 + $2::int4"),
+                bind("", "sum", &[Some("1"), Some("x")], false),
+                sync(),
+                bind("named", "sum", &[Some("y"), Some("2")], false),
+                sync(),
+                bind("", "sum", &[None, Some("99999999999")], true),
+                sync(),
+                close(b'S', "sum"),
+                sync(),
+            ]
+            .concat()
+        }),
         ("a row limit", {
             let text = "select g from generate_series(1, 5) g";
             [

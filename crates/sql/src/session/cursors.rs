@@ -210,7 +210,7 @@ impl Session {
         prepared: &Rc<Prepared>,
         params: &[Param<'_>],
     ) -> Result<Portal> {
-        let mut portal = self.bind_inner(prepared, params)?;
+        let mut portal = self.bind_inner(name, prepared, params)?;
         if self.cursors.contains_key(name) {
             return Err(duplicate(name));
         }

@@ -48,6 +48,7 @@ mod plan;
 mod plan_cache;
 mod plpgsql;
 mod portal;
+mod read_params;
 mod routines;
 mod run;
 mod search_trigger;
@@ -471,7 +472,7 @@ impl Session {
     pub fn bind(&mut self, prepared: &Rc<Prepared>, params: &[Param<'_>]) -> Result<Portal> {
         self.begin_message();
         self.shared.command = "BIND";
-        let outcome = self.bind_inner(prepared, params);
+        let outcome = self.bind_inner("", prepared, params);
         let outcome = outcome.map_err(|error| self.eval.name_types_in(error));
         if outcome.is_err() {
             self.failed();
@@ -479,7 +480,12 @@ impl Session {
         outcome
     }
 
-    fn bind_inner(&mut self, prepared: &Rc<Prepared>, params: &[Param<'_>]) -> Result<Portal> {
+    fn bind_inner(
+        &mut self,
+        name: &str,
+        prepared: &Rc<Prepared>,
+        params: &[Param<'_>],
+    ) -> Result<Portal> {
         self.check_not_failed(prepared)?;
         let types = prepared.param_type_ids();
         if params.len() != types.len() {
@@ -493,27 +499,15 @@ impl Session {
             ));
         }
         let mut values = Params::default();
-        for (param, ty) in params.iter().zip(types) {
-            values.push(self.read_param(param, *ty)?);
+        for (number, (param, ty)) in (1..).zip(params.iter().zip(types)) {
+            let value = read_params::value(&self.eval, param, *ty);
+            values.push(value.map_err(|failed| failed.told_of(name, number))?);
         }
         Ok(Portal {
             prepared: prepared.clone(),
             params: values,
             progress: Progress::Fresh,
         })
-    }
-
-    fn read_param(&self, param: &Param<'_>, ty: TypeId) -> Result<Datum> {
-        let Some(bytes) = param.value else {
-            return Ok(Datum::Null);
-        };
-        match param.format {
-            Format::Binary => types::receive(&self.eval, ty, types::NO_TYPMOD, bytes),
-            Format::Text => {
-                let text = types::binary::receive_text(self.eval.encoding, bytes)?;
-                types::input(&self.eval, ty, types::NO_TYPMOD, &text)
-            }
-        }
     }
 
     /// Executes a portal, to its end or until it has given `max_rows` rows (0: to its end). The

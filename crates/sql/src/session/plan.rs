@@ -91,7 +91,19 @@ impl NameLookup for Names {
         let last = parts.last().cloned().unwrap_or_default();
         Ok(match kind {
             TypeId::REGCLASS => {
-                let composite = match parts.as_slice() {
+                let parts = match parts.as_slice() {
+                    [database, rest @ ..] if rest.len() == 2 => {
+                        self.check_database(database, &parts)?;
+                        rest
+                    }
+                    [_, _, _, _, ..] => {
+                        let message = "improper relation name (too many dotted names)";
+                        let message = format!("{message}: {}", parts.join("."));
+                        return Err(Error::new(SqlState::SYNTAX_ERROR, message));
+                    }
+                    parts => parts,
+                };
+                let composite = match parts {
                     [name] => {
                         let mut path = self.search_path.iter();
                         path.find_map(|schema| self.catalog.composite_relation(*schema, name))
@@ -102,7 +114,7 @@ impl NameLookup for Names {
                         .and_then(|schema| self.catalog.composite_relation(schema.oid, name)),
                     _ => None,
                 };
-                let found = match parts.as_slice() {
+                let found = match parts {
                     [name] => std::iter::once(catalog::PG_CATALOG)
                         .chain(self.search_path.iter().copied())
                         .find_map(|schema| self.catalog.relation(schema, name)),
@@ -302,6 +314,20 @@ fn type_named(name: &str) -> Option<TypeId> {
             .find(|info| info.sql_name == plain);
         known.map(|info| info.id)
     })
+}
+
+impl Names {
+    /// A name of three parts begins with the session's own database.
+    fn check_database(&self, database: &str, parts: &[String]) -> Result<()> {
+        if self.catalog.database.name == database {
+            return Ok(());
+        }
+        let whole = parts.join(".");
+        Err(Error::new(
+            SqlState::FEATURE_NOT_SUPPORTED,
+            format!("cross-database references are not implemented: \"{whole}\""),
+        ))
+    }
 }
 
 /// The parts of a qualified name.

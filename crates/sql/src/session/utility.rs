@@ -8,7 +8,7 @@ use base::{coro, Error, Result, SqlState};
 use pg_query::protobuf::a_const::Val;
 use pg_query::protobuf::{
     DeallocateStmt, DefElem, DiscardMode, ExecuteStmt, ExplainStmt, LockStmt, Node, PrepareStmt,
-    RangeVar, TransactionStmt, TransactionStmtKind, VariableSetKind, VariableSetStmt,
+    RangeVar, TransactionStmt, TransactionStmtKind, TypeCast, VariableSetKind, VariableSetStmt,
     VariableShowStmt,
 };
 
@@ -24,7 +24,8 @@ use execution::state::Prepared;
 use functions::strings::quote_identifier;
 use planner::bind::{self, BindContext};
 use syntax::parser::{NodeEnum, Statement};
-use types::{Datum, TypeId};
+use types::datetime::{interval, interval_text};
+use types::{Datum, IntervalStyle, TypeId};
 
 /// A tag without a number.
 pub(super) fn tag(name: &'static str) -> CommandTag {
@@ -745,6 +746,37 @@ fn option_flag(option: &DefElem) -> String {
     }
 }
 
+/// The value of `SET TIME ZONE INTERVAL '…'`: the same with what its fields and precision leave.
+fn zone_interval(cast: &TypeCast) -> Result<String> {
+    let text = match node_of(&cast.arg) {
+        Some(NodeEnum::AConst(constant)) => match &constant.val {
+            Some(Val::Sval(text)) => &text.sval,
+            _ => "",
+        },
+        _ => "",
+    };
+    let modifiers = cast.type_name.iter().flat_map(|name| &name.typmods);
+    let modifiers: Vec<i32> = modifiers
+        .filter_map(|node| match &node.node {
+            Some(NodeEnum::AConst(constant)) => match &constant.val {
+                Some(Val::Ival(number)) => Some(number.ival),
+                _ => None,
+            },
+            _ => None,
+        })
+        .collect();
+    let typmod = match modifiers.is_empty() {
+        true => types::NO_TYPMOD,
+        false => types::typmod::typmod_in(TypeId::INTERVAL, &modifiers)?,
+    };
+    let read = interval_text::parse(text, typmod, false)?;
+    let read = interval::apply_typmod(read, typmod)?;
+    let mut shown = "INTERVAL '".to_owned();
+    interval::write(IntervalStyle::Postgres, &read, &mut shown);
+    shown.push('\'');
+    Ok(shown)
+}
+
 /// The value that SET gives, as text.
 fn setting_value(name: &str, args: &[Node]) -> Result<String> {
     let mut parts = Vec::new();
@@ -757,10 +789,7 @@ fn setting_value(name: &str, args: &[Node]) -> Result<String> {
                 Some(Val::Boolval(value)) => value.boolval.to_string(),
                 _ => "0".to_owned(),
             },
-            // SET TIME ZONE INTERVAL '…'.
-            Some(NodeEnum::TypeCast(_)) => {
-                return Err(Error::unsupported("SET TIME ZONE with an interval"))
-            }
+            Some(NodeEnum::TypeCast(cast)) => zone_interval(cast)?,
             _ => return Err(Error::internal("SET to no constant")),
         };
         parts.push(text);

@@ -11,6 +11,7 @@ use jiff::tz::{AmbiguousOffset, Offset, TimeZone, TimeZoneDatabase};
 
 use super::abbreviations::{meaning, Meaning};
 use super::calendar::Fields;
+use super::interval_text;
 use super::{DAY, HOUR, SECOND, UNIX_TO_EPOCH_SECONDS};
 
 /// A time zone.
@@ -32,6 +33,9 @@ enum Rules {
 /// The largest offset of a zone, in seconds.
 pub const OFFSET_MAX: i32 = 16 * 3_600 - 1;
 
+/// A zone that an interval says is less than so many hours away, as in POSIX.
+const POSIX_HOURS_END: i32 = 7 * 24;
+
 /// A zone's next changes of its clock that are looked at.
 const TRANSITIONS_MAX: usize = 300;
 
@@ -43,6 +47,13 @@ const DIRECT: std::ops::Range<i64> = -346_000_000_000..221_000_000_000;
 fn database() -> &'static TimeZoneDatabase {
     static DATABASE: OnceLock<TimeZoneDatabase> = OnceLock::new();
     DATABASE.get_or_init(TimeZoneDatabase::bundled)
+}
+
+fn refused(setting: &str) -> Error {
+    Error::new(
+        SqlState::INVALID_PARAMETER_VALUE,
+        format!("invalid value for parameter \"TimeZone\": \"{setting}\""),
+    )
 }
 
 impl Zone {
@@ -175,8 +186,16 @@ impl Zone {
     /// before abbreviations.
     ///
     /// # Errors
-    /// 22023 `invalid value for parameter "TimeZone": "…"`.
+    /// 22023 `invalid value for parameter "TimeZone": "…"`; those of the input of an interval.
     pub fn from_setting(text: &str) -> Result<Zone> {
+        const INTERVAL: &str = "interval";
+        let (word, rest) = text.split_at_checked(INTERVAL.len()).unwrap_or_default();
+        if word.eq_ignore_ascii_case(INTERVAL) {
+            let given = rest.trim_start().strip_prefix('\'');
+            let given = given.and_then(|rest| rest.strip_suffix('\''));
+            let given = given.filter(|given| !given.contains('\''));
+            return Zone::from_interval(text, given.ok_or_else(|| refused(text))?);
+        }
         if let Ok(hours) = text.trim().parse::<f64>() {
             if hours.abs() < 16.0 {
                 return Ok(Zone::fixed((hours * 3_600.0).round() as i32));
@@ -185,12 +204,23 @@ impl Zone {
         if let Some(zone) = Zone::named(text) {
             return Ok(zone);
         }
-        Zone::parse(text).map_err(|_| {
-            Error::new(
-                SqlState::INVALID_PARAMETER_VALUE,
-                format!("invalid value for parameter \"TimeZone\": \"{text}\""),
-            )
-        })
+        Zone::parse(text).map_err(|_| refused(text))
+    }
+
+    /// What `SET TIME ZONE INTERVAL '…'` takes: a time east, as the setting's text has it.
+    fn from_interval(setting: &str, given: &str) -> Result<Zone> {
+        let far = interval_text::parse(given, crate::NO_TYPMOD, false)?;
+        let refuse = |why: &str| Err(refused(setting).with_detail(why));
+        if far.months != 0 {
+            return refuse("Cannot specify months in time zone interval.");
+        }
+        if far.days != 0 {
+            return refuse("Cannot specify days in time zone interval.");
+        }
+        match i32::try_from(far.micros / SECOND) {
+            Ok(seconds) if seconds.abs() < POSIX_HOURS_END * 3_600 => Ok(Zone::fixed(seconds)),
+            _ => refuse("UTC timezone offset is out of range."),
+        }
     }
 
     /// What `SHOW timezone` says.
