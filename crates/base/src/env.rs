@@ -123,6 +123,26 @@ pub trait Env: Send + Sync + 'static {
     /// The node's data directory.
     fn disk(&self) -> Arc<dyn Disk>;
 
+    /// A file of the node's machine, by its path there, to be read from its start: for statements
+    /// that name one. It may block: call it, and read, where that harms nobody.
+    ///
+    /// # Errors
+    /// Whatever the system refuses; `Unsupported` for what is no regular file, and in a world that
+    /// has no such files.
+    fn read_server_file(&self, path: &str) -> io::Result<Box<dyn io::Read + Send>> {
+        let _ = path;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// The same, to be written: an empty file, whatever was in it.
+    ///
+    /// # Errors
+    /// As [`Env::read_server_file`].
+    fn write_server_file(&self, path: &str) -> io::Result<Box<dyn io::Write + Send>> {
+        let _ = path;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// The network.
     fn net(&self) -> Arc<dyn Net>;
 

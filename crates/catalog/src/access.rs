@@ -31,6 +31,11 @@ pub const SIGNAL_BACKEND: u32 = 4_200;
 /// The role whose members may ask for a checkpoint.
 pub const CHECKPOINT: u32 = 4_544;
 
+/// The role whose members may have the server read any file that it can read.
+pub const READ_SERVER_FILES: u32 = 4_569;
+/// The role whose members may have the server write any file that it can write.
+pub const WRITE_SERVER_FILES: u32 = 4_570;
+
 /// The roles that are there from the start: oid and name.
 pub const PREDEFINED: [(u32, &str); 12] = [
     (DATABASE_OWNER, "pg_database_owner"),
@@ -40,8 +45,8 @@ pub const PREDEFINED: [(u32, &str); 12] = [
     (3_374, "pg_read_all_settings"),
     (READ_ALL_STATS, "pg_read_all_stats"),
     (3_377, "pg_stat_scan_tables"),
-    (4_569, "pg_read_server_files"),
-    (4_570, "pg_write_server_files"),
+    (READ_SERVER_FILES, "pg_read_server_files"),
+    (WRITE_SERVER_FILES, "pg_write_server_files"),
     (4_571, "pg_execute_server_program"),
     (SIGNAL_BACKEND, "pg_signal_backend"),
     (CHECKPOINT, "pg_checkpoint"),

@@ -196,6 +196,10 @@ pub(crate) fn position(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     let Datum::Array(array) = args.any(0)? else {
         return Ok(Datum::Null);
     };
+    if array.dimensions.len() > 1 {
+        let message = "searching for elements in multidimensional arrays is not supported";
+        return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+    }
     let wanted = args.any(1)?;
     check_wanted(array, wanted)?;
     let found = array

@@ -11,13 +11,16 @@
 //! What was read are numbers of [`Told`]; a date and a time are made of them afterwards, since a day
 //! may be told by its month, by its week, or by its number in the year.
 //!
+//! [`standard_moment`] reads by the templates of jsonpath, where nothing is passed over, and the patterns
+//! say of which type the value is.
+//!
 //! # What it leaves out
 //! Words of other locales (`TM`): they are always English.
 
 use base::error::{Error, Result, SqlState};
 
 use super::arguments::Arguments;
-use super::template::{is_separator, is_space, parts, Part, Pattern};
+use super::template::{is_separator, is_space, parts, standard_parts, Part, Pattern};
 use super::to_char::{DAYS, MONTHS};
 use super::Call;
 use types::datetime::calendar::{
@@ -25,7 +28,7 @@ use types::datetime::calendar::{
     JULIAN_EPOCH,
 };
 use types::datetime::{timestamp, SECOND};
-use types::Datum;
+use types::{Datum, TypeId};
 
 /// A zone is at most so many hours away.
 const ZONE_HOURS_MAX: i64 = 15;
@@ -105,6 +108,8 @@ struct Reader<'s> {
     rest: &'s str,
     /// FX: what is in the template is in the text, character by character.
     is_fixed: bool,
+    /// And is the same there.
+    is_standard: bool,
     /// Characters that were passed over beyond those of the template.
     passed: i64,
     /// The character before the rest.
@@ -158,9 +163,20 @@ impl<'s> Reader<'s> {
     }
 
     /// A character of the template that is no pattern.
-    fn pass(&mut self, part: Part<'_>) {
+    fn pass(&mut self, part: Part<'_>) -> Result<()> {
+        if self.is_standard {
+            let (c, what) = match part {
+                Part::Text(c) => (c, "character"),
+                Part::Space(c) | Part::Separator(c) => (c, "separator"),
+                Part::Pattern(_) => return Ok(()),
+            };
+            if !self.rest.starts_with(c) {
+                return Err(wrong(format!("unmatched format {what} \"{c}\"")));
+            }
+        }
         if self.is_fixed {
-            return self.skip_character();
+            self.skip_character();
+            return Ok(());
         }
         match part {
             Part::Text(_) if self.passed > 0 => self.passed -= 1,
@@ -173,6 +189,7 @@ impl<'s> Reader<'s> {
                 }
             }
         }
+        Ok(())
     }
 
     /// A number of so many digits, or of any where nothing that is a number comes after it; also how
@@ -315,15 +332,23 @@ fn convention_of(name: &str) -> Option<Convention> {
 impl Told {
     /// What a text tells, read by a template.
     fn read(text: &str, template: &str) -> Result<Told> {
-        let parts = parts(template);
+        Told::read_parts(text, &parts(template), false)
+    }
+
+    /// The same, by the parts of a template; as the SQL standard has it, the text has just those.
+    fn read_parts(text: &str, parts: &[Part<'_>], is_standard: bool) -> Result<Told> {
         let mut told = Told::default();
         let mut reader = Reader {
             rest: text,
-            is_fixed: false,
+            is_fixed: is_standard,
+            is_standard,
             passed: 0,
             before: None,
         };
         for (place, part) in parts.iter().enumerate() {
+            if reader.rest.is_empty() && is_standard {
+                return Err(wrong("input string is too short for datetime format"));
+            }
             if reader.rest.is_empty() {
                 break;
             }
@@ -335,7 +360,7 @@ impl Told {
                 reader.skip_spaces();
             }
             let Part::Pattern(pattern) = part else {
-                reader.pass(*part);
+                reader.pass(*part)?;
                 continue;
             };
             if let Some(convention) = convention_of(pattern.name) {
@@ -352,6 +377,11 @@ impl Told {
                 reader.passed = 0;
                 reader.skip_spaces();
             }
+        }
+        if is_standard && !reader.rest.trim_start_matches(is_space).is_empty() {
+            return Err(wrong(
+                "trailing characters remain in input string after datetime format",
+            ));
         }
         Ok(told)
     }
@@ -721,9 +751,67 @@ pub(crate) fn to_timestamp(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     Ok(Datum::TimestampTz(rounded))
 }
 
-pub(crate) fn to_date(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
-    let (text, template) = (args.text(0)?, args.text(1)?);
-    let fields = Told::read(text, template)?.fields(text)?;
+/// Which kinds of values a template has patterns of: a date, a time, a zone.
+fn kinds_of(parts: &[Part<'_>]) -> [bool; 3] {
+    let mut has = [false; 3];
+    for part in parts {
+        let Part::Pattern(pattern) = part else {
+            continue;
+        };
+        let plain = pattern.name.to_ascii_uppercase().replace('.', "");
+        let kind = match plain.as_str() {
+            "FX" => continue,
+            "AM" | "PM" | "HH" | "HH12" | "HH24" | "MI" | "SS" | "SSSS" | "SSSSS" | "MS" | "US" => {
+                1
+            }
+            "TZ" | "TZH" | "TZM" | "OF" => 2,
+            name if name.starts_with("FF") => 1,
+            _ => 0,
+        };
+        has[kind] = true;
+    }
+    has
+}
+
+/// What the template of a jsonpath makes of a text: its type, the value, and of what has a zone the
+/// seconds east of Greenwich.
+pub(crate) fn standard_moment(
+    text: &str,
+    template: &str,
+) -> std::result::Result<Result<(TypeId, Datum, i64)>, Error> {
+    let parts = standard_parts(template)
+        .map_err(|stray| wrong(format!("invalid datetime format separator: \"{stray}\"")))?;
+    Ok(moment_by(text, &parts))
+}
+
+fn moment_by(text: &str, parts: &[Part<'_>]) -> Result<(TypeId, Datum, i64)> {
+    let told = Told::read_parts(text, parts, true)?;
+    let fields = told.fields(text)?;
+    let round = |micros: i64| match told.digits {
+        Some(digits) => timestamp::round(micros, digits),
+        None => Ok(micros),
+    };
+    let of_day = ((fields.hour * 60 + fields.minute) * 60 + fields.second) * SECOND + fields.micros;
+    let offset = told.zone_sign * (told.zone_hours * 3_600 + told.zone_minutes * 60);
+    let local = || fields.timestamp().ok_or_else(timestamp::out_of_range);
+    Ok(match kinds_of(parts) {
+        [true, true, true] => {
+            let at = round(local()?)? - offset * SECOND;
+            (TypeId::TIMESTAMPTZ, Datum::TimestampTz(at), offset)
+        }
+        [true, true, false] => (TypeId::TIMESTAMP, Datum::Timestamp(round(local()?)?), 0),
+        [true, false, true] => return Err(wrong("datetime format is zoned but not timed")),
+        [true, false, false] => (TypeId::DATE, date_of(&fields, text)?, 0),
+        [false, true, true] => {
+            let zone = i32::try_from(-offset).unwrap_or(0);
+            (TypeId::TIMETZ, Datum::TimeTz(round(of_day)?, zone), offset)
+        }
+        [false, true, false] => (TypeId::TIME, Datum::Time(round(of_day)?), 0),
+        [false, false, _] => return Err(wrong("datetime format is not dated and not timed")),
+    })
+}
+
+fn date_of(fields: &Fields, text: &str) -> Result<Datum> {
     let days = days_from_civil(fields.year, fields.month, fields.day);
     match i32::try_from(days) {
         Ok(days) if date_in_range(i64::from(days)) => Ok(Datum::Date(days)),
@@ -732,4 +820,9 @@ pub(crate) fn to_date(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
             format!("date out of range: \"{text}\""),
         )),
     }
+}
+
+pub(crate) fn to_date(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    let (text, template) = (args.text(0)?, args.text(1)?);
+    date_of(&Told::read(text, template)?.fields(text)?, text)
 }

@@ -63,6 +63,7 @@ pub mod search;
 pub mod session;
 pub mod sets;
 mod sizes;
+mod spread;
 pub mod strings;
 pub mod system;
 mod table;
@@ -110,11 +111,12 @@ pub use registry::{
 };
 pub use resolve::{
     find_coercion, resolve_aggregate, resolve_function, resolve_operator, resolve_type_function,
-    resolve_window, select_common_type, AggregateMatch, Coercion, FunctionMatch, OperatorMatch,
-    WindowMatch,
+    resolve_window, resolve_with_array, select_common_type, AggregateMatch, Coercion,
+    FunctionMatch, OperatorMatch, WindowMatch,
 };
 pub use session::SessionFunction;
 pub use sets::Records;
+pub use spread::{takes_array, with_array};
 pub use table::CastContext;
 pub use window::{all_windows, window_by_oid, windows_named, WindowFunction};
 

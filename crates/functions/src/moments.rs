@@ -246,6 +246,29 @@ pub(crate) fn at_zone_timestamptz(_: &Call<'_>, args: &[Datum]) -> Result<Datum>
     Ok(Datum::Timestamp(timestamp::to_local(&zone, at)))
 }
 
+/// A time of day on the clocks of a zone, as they are set now.
+fn timetz_in(call: &Call<'_>, zone: &Zone, (micros, west): (i64, i32)) -> Datum {
+    let there = -zone.offset_at(call.context.transaction_start);
+    let moved = micros + i64::from(west - there) * SECOND;
+    Datum::TimeTz(moved.rem_euclid(DAY), there)
+}
+
+pub(crate) fn at_zone_timetz(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    let zone = Zone::parse(args.text(0)?)?;
+    match args.any(1)? {
+        Datum::TimeTz(micros, west) => Ok(timetz_in(call, &zone, (*micros, *west))),
+        _ => Err(Error::internal("no time of day")),
+    }
+}
+
+pub(crate) fn at_interval_timetz(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    let zone = interval_zone(&args.interval(0)?)?;
+    match args.any(1)? {
+        Datum::TimeTz(micros, west) => Ok(timetz_in(call, &zone, (*micros, *west))),
+        _ => Err(Error::internal("no time of day")),
+    }
+}
+
 /// A zone given as an interval from UTC.
 fn interval_zone(interval: &Interval) -> Result<Zone> {
     if interval.months != 0 || interval.days != 0 {

@@ -17,12 +17,17 @@ const STEP_WORK: usize = 3;
 /// # Errors
 /// 22025 when the pattern ends with the escape; the pending interrupt.
 pub fn like(text: &str, pattern: &str) -> Result<bool> {
-    let (text, pattern) = (text.as_bytes(), pattern.as_bytes());
+    let bytes = text.as_bytes();
     // Bytes are compared; only `_` has to know where a character ends.
     let after = |at: usize| {
-        let following = text[at + 1..].iter();
+        let following = bytes[at + 1..].iter();
         at + 1 + following.take_while(|byte| **byte & 0xc0 == 0x80).count()
     };
+    matches(bytes, pattern.as_bytes(), after)
+}
+
+/// The same of bytes, whose characters end behind a place as `after` says.
+fn matches(text: &[u8], pattern: &[u8], after: impl Fn(usize) -> usize) -> Result<bool> {
     let (mut t, mut p, mut steps) = (0, 0, 0);
     // Where to go on when what follows the last `%` does not match: one character later.
     let mut retry: Option<(usize, usize)> = None;
@@ -110,6 +115,48 @@ pub(crate) fn like_escape(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
         after_escape = false;
     }
     Ok(Datum::text(out))
+}
+
+fn bytes_like(args: &[Datum]) -> Result<bool> {
+    matches(&args.bytea(0)?, &args.bytea(1)?, |at| at + 1)
+}
+
+/// `bytea LIKE bytea`: a byte is a character.
+pub(crate) fn bytea_like(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    bytes_like(args).map(Datum::Bool)
+}
+
+/// Its negation.
+pub(crate) fn bytea_not_like(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    bytes_like(args).map(|is| Datum::Bool(!is))
+}
+
+/// [`like_escape`] of bytes.
+pub(crate) fn bytea_like_escape(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    let (pattern, escape) = (args.bytea(0)?, args.bytea(1)?);
+    let escape = match *escape {
+        [] => None,
+        [escape] => Some(escape),
+        _ => {
+            return Err(Error::new(SqlState::of("22025"), "invalid escape string")
+                .with_hint("Escape string must be empty or one character."))
+        }
+    };
+    let mut out = Vec::with_capacity(pattern.len());
+    let mut after_escape = false;
+    for byte in pattern.iter() {
+        if Some(*byte) == escape && !after_escape {
+            after_escape = true;
+            out.push(b'\\');
+            continue;
+        }
+        if *byte == b'\\' && escape != Some(b'\\') && !after_escape {
+            out.push(b'\\');
+        }
+        out.push(*byte);
+        after_escape = false;
+    }
+    Ok(Datum::Bytea(std::sync::Arc::from(out)))
 }
 
 /// A function and its negation.

@@ -633,6 +633,29 @@ pub fn resolve_function(name: &str, arguments: &[TypeId]) -> Result<FunctionMatc
     })
 }
 
+/// The variadic function that `name(arguments)` means where the last argument is the array of VARIADIC.
+///
+/// # Errors
+/// As [`resolve_function`].
+pub fn resolve_with_array(name: &str, arguments: &[TypeId]) -> Result<FunctionMatch> {
+    let fits = |function: &&&'static Function| {
+        function.variadic && function.arguments.len() == arguments.len()
+    };
+    let candidates = functions_named(name).iter().filter(fits);
+    let candidates = candidates.map(|function| {
+        let parameters = function.arguments.to_vec();
+        let item = *function;
+        (Candidate { item, parameters }, function.result)
+    });
+    let (function, argument_types, result) = choose(name, arguments, candidates.collect())?
+        .ok_or_else(|| missing_function(name, arguments))?;
+    Ok(FunctionMatch {
+        function,
+        argument_types,
+        result,
+    })
+}
+
 /// The type that a call of one argument casts to, when its name is a type's and no function fits:
 /// `date('2024-02-29')`, `float8(1)`.
 pub fn resolve_type_function(name: &str, argument: TypeId) -> Option<TypeId> {

@@ -630,16 +630,29 @@ fn format_one(
 ) -> Result<usize> {
     let mut width = digits(rest);
     let mut index = next;
-    if !width.is_empty() && rest.next_if_eq(&'$').is_some() {
-        index = width.parse().unwrap_or(usize::MAX);
-        if index == 0 {
-            return Err(bad_format(
-                "format specifies argument 0, but arguments are numbered from 1",
-            ));
-        }
+    let is_numbered = !width.is_empty() && rest.next_if_eq(&'$').is_some();
+    if is_numbered {
+        index = argument_number(&width)?;
         width = String::new();
     }
-    let left = rest.next_if_eq(&'-').is_some();
+    let mut left = rest.next_if_eq(&'-').is_some();
+    if width.is_empty() && rest.next_if_eq(&'*').is_some() {
+        let number = digits(rest);
+        let of_width = match number.is_empty() {
+            true => next,
+            false if rest.next_if_eq(&'$').is_some() => argument_number(&number)?,
+            false => {
+                let message = "width argument position must be ended by \"$\"";
+                return Err(bad_format(message));
+            }
+        };
+        let wide = format_width(call, args, of_width)?;
+        left |= wide < 0;
+        width = wide.unsigned_abs().to_string();
+        if !is_numbered {
+            index = of_width + 1;
+        }
+    }
     if width.is_empty() {
         width = digits(rest);
     }
@@ -663,6 +676,31 @@ fn format_one(
         out.push_times(" ", missing)?;
     }
     Ok(index + 1)
+}
+
+/// The number of an argument that a template names.
+fn argument_number(digits: &str) -> Result<usize> {
+    match digits.parse().unwrap_or(usize::MAX) {
+        0 => Err(bad_format(
+            "format specifies argument 0, but arguments are numbered from 1",
+        )),
+        number => Ok(number),
+    }
+}
+
+/// A width that an argument gives; NULL is none.
+fn format_width(call: &Call<'_>, args: &[Datum], index: usize) -> Result<i64> {
+    match args.get(index) {
+        None => Err(bad_format("too few arguments for format()")),
+        Some(Datum::Null) => Ok(0),
+        Some(Datum::Int4(width)) => Ok(i64::from(*width)),
+        Some(Datum::Int2(width)) => Ok(i64::from(*width)),
+        Some(_) => {
+            let text = as_text(call, args, index)?;
+            let width = types::input(call.context, TypeId::INT4, types::NO_TYPMOD, &text)?;
+            Ok(width.as_i64().unwrap_or(0))
+        }
+    }
 }
 
 fn format_value(call: &Call<'_>, args: &[Datum], index: usize, conversion: char) -> Result<String> {

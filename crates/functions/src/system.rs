@@ -152,6 +152,16 @@ fn moved(lsn: u64, by: &Numeric, back: bool) -> Result<Datum> {
         .map_err(|_| Error::new(SqlState::INVALID_PARAMETER_VALUE, "pg_lsn out of range"))
 }
 
+/// `pg_lsn(numeric)`.
+pub(crate) fn lsn_of(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    let number = args.numeric(0)?;
+    if number.is_nan() {
+        let message = "cannot convert NaN to pg_lsn";
+        return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+    }
+    moved(0, number, false)
+}
+
 pub(crate) fn lsn_plus(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     moved(args.unsigned8(0)?, args.numeric(1)?, false)
 }

@@ -320,6 +320,7 @@ functions! {
     3234 "pg_lsn_ge" (PG_LSN PG_LSN) BOOL "i" comparison::ge;
     3235 "pg_lsn_gt" (PG_LSN PG_LSN) BOOL "i" comparison::gt;
     3236 "pg_lsn_ne" (PG_LSN PG_LSN) BOOL "i" comparison::ne;
+    6103 "pg_lsn" (NUMERIC) PG_LSN "i" system::lsn_of;
     3251 "pg_lsn_cmp" (PG_LSN PG_LSN) INT4 "i" comparison::cmp;
     3252 "pg_lsn_hash" (PG_LSN) INT4 "i" system::hash;
     3308 "xidneq" (XID XID) BOOL "i" comparison::ne;

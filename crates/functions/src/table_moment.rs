@@ -90,6 +90,8 @@ functions! {
     2049 "to_char" (TIMESTAMP TEXT) TEXT "s" to_char::of_timestamp;
     2058 "age" (TIMESTAMP TIMESTAMP) INTERVAL "i" moments::age_timestamp;
     2059 "age" (TIMESTAMP) INTERVAL "s" moments::age_of_timestamp;
+    2037 "timezone" (TEXT TIMETZ) TIMETZ "s" moments::at_zone_timetz;
+    2038 "timezone" (INTERVAL TIMETZ) TIMETZ "i" moments::at_interval_timetz;
     2069 "timezone" (TEXT TIMESTAMP) TIMESTAMPTZ "i" moments::at_zone_timestamp;
     2070 "timezone" (INTERVAL TIMESTAMP) TIMESTAMPTZ "i" moments::at_interval_timestamp;
     2071 "date_pl_interval" (DATE INTERVAL) TIMESTAMP "i" moments::date_plus_interval;

@@ -230,6 +230,8 @@ operators! {
     1210 "!~~" TEXT TEXT 851 "" "~~";
     1211 "~~" BPCHAR TEXT 1631 "" "!~~";
     1212 "!~~" BPCHAR TEXT 1632 "" "~~";
+    2016 "~~" BYTEA BYTEA 2005 "" "!~~";
+    2017 "!~~" BYTEA BYTEA 2006 "" "~~";
     1226 "~*" NAME TEXT 1240 "" "!~*";
     1227 "!~*" NAME TEXT 1241 "" "~*";
     1228 "~*" TEXT TEXT 1238 "" "!~*";

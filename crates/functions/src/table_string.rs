@@ -134,6 +134,11 @@ functions! {
     2003 "textanycat" (TEXT ANYNONARRAY) TEXT "s" strings::concatenate;
     2004 "anytextcat" (ANYNONARRAY TEXT) TEXT "s" strings::concatenate;
     2010 "length" (BYTEA) INT4 "i" strings::octet_length;
+    2005 "bytealike" (BYTEA BYTEA) BOOL "i" pattern::bytea_like;
+    2006 "byteanlike" (BYTEA BYTEA) BOOL "i" pattern::bytea_not_like;
+    2007 "like" (BYTEA BYTEA) BOOL "i" pattern::bytea_like;
+    2008 "notlike" (BYTEA BYTEA) BOOL "i" pattern::bytea_not_like;
+    2009 "like_escape" (BYTEA BYTEA) BYTEA "i" pattern::bytea_like_escape;
     2011 "byteacat" (BYTEA BYTEA) BYTEA "i" strings::bytes_concatenate;
     2012 "substring" (BYTEA INT4 INT4) BYTEA "i" strings::bytes_substring;
     2013 "substring" (BYTEA INT4) BYTEA "i" strings::bytes_substring;

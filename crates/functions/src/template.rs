@@ -46,9 +46,24 @@ pub(super) struct Pattern<'t> {
     pub ordinal: Option<bool>,
 }
 
+/// What may stand between the patterns of a template of jsonpath, unless it is quoted.
+const STANDARD_SEPARATORS: [char; 8] = ['-', '.', '/', ',', '\'', ':', ';', ' '];
+
 /// The parts of a template.
 pub(super) fn parts(template: &str) -> Vec<Part<'_>> {
+    cut(template).0
+}
+
+/// The parts of a template as the SQL standard has it, or what may not stand there.
+pub(super) fn standard_parts(template: &str) -> Result<Vec<Part<'_>>, char> {
+    let (parts, stray) = cut(template);
+    stray.map_or(Ok(parts), Err)
+}
+
+/// The parts of a template, and the first character outside of quotes that the standard has not.
+fn cut(template: &str) -> (Vec<Part<'_>>, Option<char>) {
     let mut found = Vec::new();
+    let mut stray = None;
     let mut rest = template;
     while !rest.is_empty() {
         let fill = without(&mut rest, &["FM", "fm"]).is_none();
@@ -78,6 +93,8 @@ pub(super) fn parts(template: &str) -> Vec<Part<'_>> {
             rest = &rest[1..];
         }
         let mut characters = rest.chars();
+        let next = rest.chars().next();
+        stray = stray.or(next.filter(|c| !STANDARD_SEPARATORS.contains(c)));
         found.extend(characters.next().map(|c| match c {
             c if is_separator(c) => Part::Separator(c),
             c if is_space(c) => Part::Space(c),
@@ -85,7 +102,7 @@ pub(super) fn parts(template: &str) -> Vec<Part<'_>> {
         }));
         rest = characters.as_str();
     }
-    found
+    (found, stray)
 }
 
 /// Takes what is quoted; returns what comes after it.

@@ -60,7 +60,7 @@ pub struct Func(pub &'static Function);
 
 impl PartialEq for Func {
     fn eq(&self, other: &Func) -> bool {
-        self.0.oid == other.0.oid
+        self.0.oid == other.0.oid && self.0.variadic == other.0.variadic
     }
 }
 

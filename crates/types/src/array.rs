@@ -276,6 +276,9 @@ impl Reader<'_> {
         self.eat('{');
         self.skip_space();
         let mut count = 0;
+        if depth > 0 && self.rest.starts_with('}') {
+            return self.bad("Unexpected \"}\" character.");
+        }
         if !self.eat('}') {
             loop {
                 self.skip_space();

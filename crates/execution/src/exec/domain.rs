@@ -15,6 +15,12 @@ const ELEMENT_WORK: usize = 1;
 /// # Errors
 /// 23502 for NULL, 23514 for a value that violates a check, with the domain in the error's fields.
 pub(super) fn check(cx: &mut Exec<'_>, test: &DomainTest, value: &Datum) -> Result<()> {
+    if let Datum::Record(row) = value {
+        for (place, field) in &test.fields {
+            let value = row.values.get(*place).unwrap_or(&Datum::Null);
+            check(cx, field, value)?;
+        }
+    }
     if test.not_null && value.is_null() {
         let message = format!("domain {} does not allow null values", test.domain);
         let error = Error::new(SqlState::NOT_NULL_VIOLATION, message);

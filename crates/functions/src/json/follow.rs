@@ -539,8 +539,9 @@ impl<'a> Follower<'a> {
                 "jsonpath item method .datetime() can only be applied to a string",
             );
         };
-        if template.is_some() {
-            return Err(Error::unsupported("a template of datetime()").into());
+        if let Some(template) = template {
+            let read = moment::parse_by(text, template)?;
+            return read.map(Item::Moment).map_err(Stop::Path);
         }
         match moment::parse(self.context, text) {
             Some(moment) => Ok(Item::Moment(moment)),

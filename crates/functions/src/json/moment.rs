@@ -1,4 +1,4 @@
-//! Dates and times of a jsonpath: what `datetime()` without a template reads, and their order.
+//! Dates and times of a jsonpath: what `datetime()` reads, and their order.
 
 use std::cmp::Ordering;
 
@@ -93,6 +93,16 @@ pub(super) fn parse(context: &EvalContext, text: &str) -> Option<Moment> {
         value,
         offset,
     })
+}
+
+/// Reads a text by a template; the inner error is one of the text.
+pub(super) fn parse_by(text: &str, template: &str) -> std::result::Result<Result<Moment>, Error> {
+    let read = crate::from_char::standard_moment(text, template)?;
+    Ok(read.map(|(kind, value, offset)| Moment {
+        kind,
+        value,
+        offset,
+    }))
 }
 
 fn needs_zone(from: TypeId, to: TypeId) -> Error {

@@ -6,7 +6,7 @@
 use std::fs::{self, OpenOptions};
 use std::io::{self, IoSliceMut, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,6 +14,9 @@ use base::env::{BoxFuture, Disk, File, OpenMode};
 
 /// The file in a data directory that its node keeps locked; it holds the process id.
 const LOCK_FILE: &str = "lock";
+
+/// Who may use a file that a statement has written: everybody reads it, as with PostgreSQL.
+const STATEMENT_FILE_MODE: u32 = 0o644;
 
 /// An exclusive lock of a whole file, which belongs to the open file and so ends with the process.
 fn whole_file() -> libc::flock {
@@ -138,6 +141,35 @@ impl Disk for RealDisk {
 
     fn sync_dir(&self, path: &str) -> io::Result<()> {
         fs::File::open(self.path(path)?)?.sync_all()
+    }
+}
+
+/// Opens a file anywhere on this machine that a statement names, to be read or to be written anew.
+///
+/// # Errors
+/// What the system refuses; `IsADirectory`, `Unsupported` for whatever else is no regular file.
+pub fn open_for_statement(path: &str, to_write: bool) -> io::Result<fs::File> {
+    let mut options = OpenOptions::new();
+    // To open a pipe without a reader or writer would wait for one.
+    options.custom_flags(libc::O_NONBLOCK);
+    match to_write {
+        false => options.read(true),
+        true => options
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(STATEMENT_FILE_MODE),
+    };
+    let file = options.open(path)?;
+    let kind = file.metadata()?.file_type();
+    match (kind.is_file(), kind.is_dir()) {
+        (true, _) if to_write => file.set_len(0).map(|()| file),
+        (true, _) => Ok(file),
+        (_, true) => Err(io::ErrorKind::IsADirectory.into()),
+        _ => Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "it is no regular file",
+        )),
     }
 }
 

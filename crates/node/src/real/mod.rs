@@ -212,6 +212,14 @@ impl Env for RealEnv {
         self.disk.clone()
     }
 
+    fn read_server_file(&self, path: &str) -> io::Result<Box<dyn io::Read + Send>> {
+        Ok(Box::new(disk::open_for_statement(path, false)?))
+    }
+
+    fn write_server_file(&self, path: &str) -> io::Result<Box<dyn io::Write + Send>> {
+        Ok(Box::new(disk::open_for_statement(path, true)?))
+    }
+
     fn net(&self) -> Arc<dyn Net> {
         self.net.clone()
     }

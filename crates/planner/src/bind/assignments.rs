@@ -17,7 +17,7 @@ use super::updatable::{Verb, Writable};
 use super::{boxed, inner, strings, Binder, OutputColumn};
 use crate::plan::{compile, Assignments, Expr, ExprKind};
 use catalog::access::Privileges;
-use catalog::Table;
+use catalog::{RelationKind, Table};
 use syntax::parser::NodeEnum;
 use types::{Datum, TypeId};
 
@@ -43,6 +43,16 @@ pub(super) fn last_given(given: &[Expr], places: &[usize], place: usize) -> Opti
     let places = &places[..given.len().min(places.len())];
     let at = places.iter().rposition(|known| *known == place)?;
     given.get(at).cloned()
+}
+
+/// What a column has come to by assignments to parts of it, before it is tested whether that is of its
+/// domain: only what all of them make of it must be.
+fn untested(value: Expr) -> Expr {
+    let domain = value.domain;
+    match value.kind {
+        ExprKind::Domain(inner, _, false) => Expr { domain, ..*inner },
+        _ => value,
+    }
 }
 
 /// What SET has come to while it is bound.
@@ -104,10 +114,14 @@ impl Binder<'_> {
         let column = &table.columns[place];
         let value = match boxed(&target.val)? {
             NodeEnum::SetToDefault(_) if part => return Err(self.no_default_of_part(target)),
-            NodeEnum::SetToDefault(_) => self.default(table, place)?,
-            NodeEnum::MultiAssignRef(multi) => {
-                self.value_of_row(multi, table, (place, width), scope, bound)?
-            }
+            NodeEnum::SetToDefault(_) => self.updated_default(writable, name, place)?,
+            NodeEnum::MultiAssignRef(multi) => self.value_of_row(
+                multi,
+                (writable, name.as_str()),
+                (place, width),
+                scope,
+                bound,
+            )?,
             value => {
                 check_update(column)?;
                 self.expr(value, scope, UPDATE)?
@@ -116,7 +130,7 @@ impl Binder<'_> {
         let value = match part {
             true => {
                 let before = match known {
-                    Some(known) => bound.columns.remove(known).1,
+                    Some(known) => untested(bound.columns.remove(known).1),
                     None => self.old_value(name, scope, target.location)?,
                 };
                 bound.parts.push(place);
@@ -133,16 +147,27 @@ impl Binder<'_> {
         Ok(())
     }
 
+    /// What `SET column = DEFAULT` gives: that of the view, if one is named, and NULL if that has none,
+    /// whatever the table has.
+    fn updated_default(&mut self, writable: &Writable, name: &str, place: usize) -> Result<Expr> {
+        let named = writable.named().clone();
+        let own = named.columns.iter().position(|column| column.name == name);
+        match own.filter(|_| named.kind == RelationKind::View) {
+            Some(own) => self.default(&named, own),
+            None => self.default(&writable.base, place),
+        }
+    }
+
     /// What `(a, b) = …` gives for a column.
     fn value_of_row(
         &mut self,
         multi: &MultiAssignRef,
-        table: &Table,
+        (writable, name): (&Writable, &str),
         (place, width): (usize, usize),
         scope: &Scope<'_>,
         bound: &mut Bound,
     ) -> Result<Expr> {
-        let column = &table.columns[place];
+        let column = &writable.base.columns[place];
         let at = usize::try_from(multi.colno - 1).unwrap_or(usize::MAX);
         let count = usize::try_from(multi.ncolumns).unwrap_or(0);
         let missing = || Error::internal("SET of no column");
@@ -167,7 +192,7 @@ impl Binder<'_> {
                     return bound.row.get(at).cloned().ok_or_else(missing);
                 }
                 match inner(row.args.get(at).ok_or_else(missing)?)? {
-                    NodeEnum::SetToDefault(_) => self.default(table, place),
+                    NodeEnum::SetToDefault(_) => self.updated_default(writable, name, place),
                     item => {
                         check_update(column)?;
                         self.expr(item, scope, UPDATE)
@@ -282,7 +307,7 @@ impl Binder<'_> {
             domain: column.domain,
             ..Expr::constant(Datum::Null, column.type_id, target.location)
         };
-        let before = before.unwrap_or_else(nothing);
+        let before = before.map(untested).unwrap_or_else(nothing);
         let value = self.assigned_to_part(target, value, before, &Scope::default())?;
         let (ty, typmod) = column.declared();
         self.assign(value, ty, typmod, &column.name)

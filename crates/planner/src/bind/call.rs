@@ -14,9 +14,12 @@ use super::{boxed, inner, strings, Binder};
 use crate::plan::{Agg, AggregateCall, Expr, ExprKind, Func, How};
 use functions::extensions::of_type;
 use functions::resolve::{resolve_aggregate, resolve_aggregate_among};
-use functions::{aggregates_named, resolve_function, resolve_window, Aggregate, FunctionMatch};
+use functions::{
+    aggregates_named, resolve_function, resolve_window, resolve_with_array, with_array, Aggregate,
+    FunctionMatch,
+};
 use syntax::parser::NodeEnum;
-use types::TypeId;
+use types::{Category, TypeId};
 
 /// What is advised where a set cannot stand.
 const TO_LATERAL: &str =
@@ -24,6 +27,9 @@ const TO_LATERAL: &str =
 
 /// The oid of `pg_typeof`.
 const PG_TYPEOF: u32 = 1_619;
+
+/// The oids of `jsonb_populate_record` and `json_populate_record`.
+const POPULATE_RECORD: [u32; 2] = [3_209, 3_960];
 
 impl Binder<'_> {
     pub(super) fn function_call(
@@ -49,7 +55,7 @@ impl Binder<'_> {
             return self.check_set_place(out, place, location);
         }
         if call.func_variadic {
-            return Err(self.unsupported("VARIADIC in a call", location));
+            return self.array_call(call, &names, name, scope, below);
         }
         if call
             .args
@@ -116,6 +122,36 @@ impl Binder<'_> {
         self.refuse_aggregate_words(call, name, || resolve_function(name, &types).is_ok())?;
         let out = self.call_by_name(name, args, location)?;
         self.check_set_place(out, place, location)
+    }
+
+    /// A call of a built-in function whose last argument is the array of VARIADIC.
+    fn array_call(
+        &mut self,
+        call: &FuncCall,
+        names: &[&str],
+        name: &str,
+        scope: &Scope<'_>,
+        place: Place,
+    ) -> Result<Expr> {
+        let location = call.location;
+        let args = self.nodes(&call.args, scope, place)?;
+        let types: Vec<_> = args.iter().map(|arg| arg.ty).collect();
+        let found = resolve_with_array(name, &types).and_then(|found| {
+            let function = with_array(found.function).ok_or_else(|| {
+                base::Error::unsupported(format!("VARIADIC in a call of {}", names.join(".")))
+            })?;
+            Ok(FunctionMatch { function, ..found })
+        });
+        let found = found.map_err(|error| self.place(error, location))?;
+        let (Some(last), Some(declared)) = (args.last(), found.function.arguments.last()) else {
+            return Err(base::Error::internal("VARIADIC of nothing"));
+        };
+        if *declared == TypeId::ANY && last.ty.array_element().is_none() {
+            let message = "VARIADIC argument must be an array";
+            return Err(self.error(SqlState::DATATYPE_MISMATCH, message, last.leftmost()));
+        }
+        self.refuse_aggregate_words(call, name, || true)?;
+        self.call_found(found, args, location)
     }
 
     /// A call with named arguments of what is no routine.
@@ -337,6 +373,13 @@ impl Binder<'_> {
             Ok(found) => found,
             // `text(x)` and the like are casts (PostgreSQL 15 manual, section 10.3).
             Err(error) => match (TypeId::by_name(name), args.as_slice()) {
+                // No row, though, is made a text so.
+                (Some(ty), [row])
+                    if ty.category() == Category::String
+                        && (row.ty == TypeId::RECORD || row.ty.is_composite()) =>
+                {
+                    return Err(self.place(error, location));
+                }
                 (Some(ty), [_]) => {
                     let mut args = args;
                     let arg = args.remove(0);
@@ -384,6 +427,8 @@ impl Binder<'_> {
                 }
             })
             .collect::<Result<Vec<_>>>()?;
+        let fills = POPULATE_RECORD.contains(&found.function.oid);
+        let of_domain = args.first().filter(|_| fills).map(|base| base.domain);
         // One function shows of which domain a value is; to all others it is of its base type.
         let type_of = |arg: &Expr| match arg.domain {
             domain if domain != TypeId::NONE && found.function.oid == PG_TYPEOF => domain,
@@ -395,7 +440,11 @@ impl Binder<'_> {
             true => ExprKind::SetCall(function, args, types),
             false => ExprKind::Call(function, args, types),
         };
-        Ok(Expr::new(kind, found.result, location))
+        let made = Expr::new(kind, found.result, location);
+        match of_domain {
+            Some(domain) => self.tested_row(made, domain),
+            None => Ok(made),
+        }
     }
 
     /// An aggregate of the query where it stands.
@@ -466,6 +515,7 @@ impl Binder<'_> {
             let NodeEnum::SortBy(sort) = inner(item)? else {
                 continue;
             };
+            self.refuse_using(sort)?;
             let place = Place {
                 sets: Sets::Anywhere,
                 ..Place::plain("an aggregate's ORDER BY")

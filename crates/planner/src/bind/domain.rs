@@ -115,6 +115,64 @@ impl Binder<'_> {
         })
     }
 
+    /// What the fields of a row of a type must meet, where nobody has tested them when they were made;
+    /// none if none is of a domain.
+    pub(super) fn row_test(&mut self, kind: TypeId) -> Result<Option<Rc<DomainTest>>> {
+        if let Some(element) = kind.array_element() {
+            let element = self.row_test(element)?;
+            return Ok(element.map(|element| {
+                Rc::new(DomainTest {
+                    element: Some(element),
+                    ..DomainTest::of(kind)
+                })
+            }));
+        }
+        let Some(fields) = self.cx.catalog.fields(kind) else {
+            return Ok(None);
+        };
+        self.deeper(|binder| {
+            let mut tests = Vec::new();
+            for (place, field) in fields.into_iter().enumerate() {
+                let of_row = binder.row_test(field.ty)?;
+                let test = match field.domain {
+                    TypeId::NONE => of_row,
+                    domain => {
+                        let mut test = (*binder.domain_test(domain)?).clone();
+                        test.fields = of_row.map_or_else(Vec::new, |row| row.fields.clone());
+                        Some(Rc::new(test))
+                    }
+                };
+                tests.extend(test.map(|test| (place, test)));
+            }
+            let test = DomainTest {
+                fields: tests,
+                ..DomainTest::of(kind)
+            };
+            Ok((!test.fields.is_empty()).then(|| Rc::new(test)))
+        })
+    }
+
+    /// What a function has made of JSON, with what its fields, or it, must meet.
+    pub(super) fn tested_row(&mut self, made: Expr, domain: TypeId) -> Result<Expr> {
+        let mut test = self.row_test(made.ty)?;
+        if domain != TypeId::NONE {
+            let mut own = (*self.domain_test(domain)?).clone();
+            own.fields = test.map_or_else(Vec::new, |row| row.fields.clone());
+            test = Some(Rc::new(own));
+        }
+        let Some(test) = test else {
+            return Ok(made);
+        };
+        let (ty, typmod, location) = (made.ty, made.typmod, made.location);
+        Ok(Expr {
+            ty,
+            typmod,
+            location,
+            kind: ExprKind::Domain(Box::new(made), test, false),
+            domain,
+        })
+    }
+
     /// A check of a domain that the catalog keeps as text.
     pub fn domain_condition(&mut self, domain: &Domain, text: &str) -> Result<Expr> {
         let scope = self.value_scope(domain.over, domain.typmod);
@@ -183,6 +241,7 @@ impl Binder<'_> {
             domain: if is_of_domain { over } else { TypeId::NONE },
             origin: (0, 0),
             hidden: false,
+            unlisted: false,
         };
         let mut scope = Scope::default();
         let tables = &mut scope.tables;

@@ -99,8 +99,11 @@ impl Binder<'_> {
         with_keys: bool,
         next: &mut usize,
     ) -> Result<Source> {
-        if let Some((body, columns)) = self.query_of_with(range)? {
-            let columns = columns.iter().map(query_column).collect();
+        if let Some((body, columns, listed)) = self.query_of_with(range)? {
+            let mut columns: Vec<_> = columns.iter().map(query_column).collect();
+            for column in columns.iter_mut().skip(listed) {
+                column.unlisted = true;
+            }
             let alias = range.alias.as_ref();
             return self.query_item(body, columns, &range.relname, alias, scope, next);
         }

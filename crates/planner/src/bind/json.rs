@@ -229,6 +229,11 @@ impl Binder<'_> {
         args: &[Expr],
         location: i32,
     ) -> Result<()> {
+        let of_domain = |row: &Expr| row.domain != TypeId::NONE && function.is_set_returning();
+        if FILLING.contains(&function.oid) && args.first().is_some_and(of_domain) {
+            let what = format!("function {} with a row of a domain", function.name);
+            return Err(self.unsupported(&what, location));
+        }
         let of_row = args.first().is_some_and(|row| row.ty.is_composite());
         match FILLING.contains(&function.oid) && !of_row {
             true => {

@@ -115,6 +115,16 @@ fn nothing() -> Rc<Plan> {
 
 impl Binder<'_> {
     pub(super) fn merge_statement(&mut self, merge: &MergeStmt) -> Result<Written> {
+        if merge
+            .with_clause
+            .as_ref()
+            .is_some_and(|with| with.recursive)
+        {
+            return Err(Error::new(
+                SqlState::SYNTAX_ERROR,
+                "WITH RECURSIVE is not supported for MERGE statement",
+            ));
+        }
         let before = self.with_clause(
             merge.with_clause.as_ref(),
             || merge.source_relation.iter().map(|node| &**node).collect(),

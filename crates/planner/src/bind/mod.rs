@@ -75,6 +75,7 @@ mod routine;
 mod row;
 mod rows_from;
 pub mod scope;
+mod search_cycle;
 pub mod select;
 mod set_operation;
 pub mod stored;

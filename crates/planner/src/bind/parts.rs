@@ -272,11 +272,22 @@ impl Binder<'_> {
         };
         let value = self.assign_part(part, rest, value, assigned_part, scope)?;
         let args = [target, value, mask].into_iter().chain(bounds).collect();
-        Ok(Expr {
+        let whole = Expr {
             typmod,
-            domain,
             ..internal_call(&array_parts::ASSIGN, args, ty, assigned.location)
-        })
+        };
+        self.changed_value(whole, domain)
+    }
+
+    /// A value of which a part was assigned to, as one of its domain, if it was of one.
+    fn changed_value(&mut self, whole: Expr, domain: TypeId) -> Result<Expr> {
+        if domain == TypeId::NONE {
+            return Ok(whole);
+        }
+        match self.coerce_to_domain(whole, domain, CastContext::Assignment)? {
+            Ok(tested) => Ok(tested),
+            Err(whole) => Err(Error::internal(format!("no {domain} of {}", whole.ty))),
+        }
     }
 
     fn assign_field(
@@ -329,11 +340,11 @@ impl Binder<'_> {
         let (whole, typmod, domain) = (target.ty, target.typmod, target.domain);
         let place = number(i32::try_from(place).unwrap_or(i32::MAX));
         let args = vec![target, place, types, value];
-        Ok(Expr {
+        let whole = Expr {
             typmod,
-            domain,
             ..internal_call(&functions::fields::ASSIGN, args, whole, assigned.location)
-        })
+        };
+        self.changed_value(whole, domain)
     }
 }
 

@@ -31,6 +31,8 @@ pub struct ScopeColumn {
     pub origin: (u32, i16),
     /// Whether a merged column of JOIN USING hides it from unqualified names and `*`.
     pub hidden: bool,
+    /// Whether `*` passes it over.
+    pub unlisted: bool,
 }
 
 /// An item of FROM.
@@ -661,7 +663,8 @@ fn push_columns(
     out: &mut Vec<(Expr, OutputColumn)>,
 ) {
     for (place, column) in table.columns.iter().enumerate() {
-        if column.name.is_empty() || (column.hidden && !hidden_too) {
+        let passed_over = column.unlisted || column.hidden && !hidden_too;
+        if column.name.is_empty() || passed_over {
             continue;
         }
         let expr = scope.column_expr(table, place, location);
@@ -707,6 +710,7 @@ pub fn table_columns(table: &Table) -> Vec<ScopeColumn> {
             domain: column.domain,
             origin: (table.oid, place as i16 + 1),
             hidden: false,
+            unlisted: false,
         })
         .collect()
 }
@@ -720,6 +724,7 @@ pub fn query_column(column: &OutputColumn) -> ScopeColumn {
         domain: column.domain,
         origin: column.origin,
         hidden: false,
+        unlisted: false,
     }
 }
 
@@ -732,5 +737,6 @@ pub fn plain_column(name: &str, ty: TypeId) -> ScopeColumn {
         domain: TypeId::NONE,
         origin: (0, 0),
         hidden: false,
+        unlisted: false,
     }
 }

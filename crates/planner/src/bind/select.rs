@@ -463,10 +463,23 @@ impl Binder<'_> {
         Ok(order)
     }
 
+    /// 0A000 for an operator of USING by which no class of its own sorts as it does by default.
     pub(super) fn refuse_using(&self, sort: &SortBy) -> Result<()> {
-        match sort.sortby_dir == SortByDir::SortbyUsing as i32 {
-            true => Err(self.unsupported("ORDER BY … USING", sort.location)),
-            false => Ok(()),
+        if sort.sortby_dir != SortByDir::SortbyUsing as i32 {
+            return Ok(());
+        }
+        match strings(&sort.use_op)[..] {
+            ["<" | ">"] | ["pg_catalog", "<" | ">"] => Ok(()),
+            [.., name @ ("=" | "<>" | "<=" | ">=")] => Err(self
+                .error(
+                    SqlState::WRONG_OBJECT_TYPE,
+                    format!("operator {name} is not a valid ordering operator"),
+                    sort.location,
+                )
+                .with_hint(
+                    "Ordering operators must be \"<\" or \">\" members of btree operator families.",
+                )),
+            _ => Err(self.unsupported("ORDER BY … USING such an operator", sort.location)),
         }
     }
 
@@ -917,7 +930,11 @@ fn in_order(plan: &mut Plan, order: &[Order], few: bool) -> bool {
 
 /// Descending, NULLs first.
 pub(super) fn sort_order(sort: &SortBy) -> (bool, bool) {
-    let descending = sort.sortby_dir == SortByDir::SortbyDesc as i32;
+    let by_greater = || strings(&sort.use_op).last() == Some(&">");
+    let descending = match SortByDir::try_from(sort.sortby_dir) {
+        Ok(SortByDir::SortbyUsing) => by_greater(),
+        direction => direction == Ok(SortByDir::SortbyDesc),
+    };
     let nulls_first = match SortByNulls::try_from(sort.sortby_nulls) {
         Ok(SortByNulls::SortbyNullsFirst) => true,
         Ok(SortByNulls::SortbyNullsLast) => false,

@@ -32,7 +32,7 @@ use crate::plan::{Expr, ExprKind};
 use catalog::access::Guarded;
 use catalog::access::Privileges;
 use catalog::trigger::Events;
-use catalog::{CheckOption, RelationKind, Table};
+use catalog::{CheckOption, Identity, RelationKind, Table};
 use syntax::parser::NodeEnum;
 
 /// What such a view is, over the row of its table.
@@ -54,6 +54,9 @@ pub(super) struct Simple {
     readable: bool,
     /// The views between this one and the table, this one's own first.
     between: Vec<Between>,
+    /// A view, this one or one between, and a column of it that has a default and that nothing can be
+    /// put into, so that no row can be either.
+    misplaced_default: Option<(String, String)>,
 }
 
 /// A view that is written through because another one shows it.
@@ -223,15 +226,39 @@ impl Writable {
 
     /// 0A000 for a column of a view that is no column of its table.
     pub(super) fn not_writable(&self, column: &str, verb: Verb) -> Error {
-        let message = format!(
-            "cannot {} column \"{column}\" of view \"{}\"",
-            verb.words().0,
-            self.named().name
-        );
-        Error::new(SqlState::FEATURE_NOT_SUPPORTED, message).with_detail(
-            "View columns that are not columns of their base relation are not updatable.",
-        )
+        no_column_below(&self.named().name, column, verb)
     }
+}
+
+/// 0A000 for a column of a view that is none of its table.
+fn no_column_below(view: &str, column: &str, verb: Verb) -> Error {
+    let message = format!(
+        "cannot {} column \"{column}\" of view \"{view}\"",
+        verb.words().0
+    );
+    Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+        .with_detail("View columns that are not columns of their base relation are not updatable.")
+}
+
+/// The table of a view, with the defaults that the view's columns have of their own.
+fn with_defaults(simple: &Simple, view: &Table) -> Arc<Table> {
+    let own = view.columns.iter().zip(simple.columns.iter());
+    let own = own.filter(|(column, _)| column.default.is_some());
+    let own: Vec<_> = own
+        .filter_map(|(column, expr)| Some((place_of(expr)?, column)))
+        .collect();
+    if own.is_empty() {
+        return simple.base.clone();
+    }
+    let mut base = (*simple.base).clone();
+    for (place, column) in own {
+        let below = &mut base.columns[place];
+        if !below.generated && below.identity == Identity::None {
+            below.default.clone_from(&column.default);
+            below.default_uses.clone_from(&column.default_uses);
+        }
+    }
+    Arc::new(base)
 }
 
 fn place_of(expr: &Expr) -> Option<usize> {
@@ -351,6 +378,13 @@ impl Binder<'_> {
             let own = std::mem::take(&mut simple.0.conditions);
             simple.0.guards.extend(own);
         }
+        simple.0.base = with_defaults(&simple.0, view);
+        let mut own = view.columns.iter().zip(simple.0.columns.iter());
+        let misplaced =
+            own.find(|(column, expr)| column.default.is_some() && place_of(expr).is_none());
+        if let Some((column, _)) = misplaced {
+            simple.0.misplaced_default = Some((view.name.clone(), column.name.clone()));
+        }
         Ok(Ok(simple.0))
     }
 
@@ -431,6 +465,7 @@ impl Binder<'_> {
         });
         let simple = Simple {
             between: through.unwrap_or_default(),
+            misplaced_default: below.and_then(|below| below.misplaced_default.clone()),
             base: writable.base.clone(),
             columns: exprs,
             checked_as: writable.checked_as(self.checked_as),
@@ -476,6 +511,9 @@ impl Binder<'_> {
             false => TableLock::AccessShare,
         };
         self.lock(simple.base.tree, lock);
+        if locked {
+            self.require_below(&simple);
+        }
         let start = *next;
         let mut columns = table_columns(view);
         let name = self.alias(alias, &view.name, &mut columns)?;
@@ -500,6 +538,18 @@ impl Binder<'_> {
         Ok(Some(source))
     }
 
+    /// Who locks rows through a view needs what locks those of its table, as whom each view below and
+    /// the table are used.
+    fn require_below(&mut self, simple: &Simple) {
+        let between = simple.between.iter();
+        let between = between.map(|between| (&between.view, between.checked_as));
+        for (relation, role) in between.chain([(&simple.base, simple.checked_as)]) {
+            let checked_as = std::mem::replace(&mut self.checked_as, role);
+            self.require_of(relation, Privileges::UPDATE, 0);
+            self.checked_as = checked_as;
+        }
+    }
+
     /// What a statement that names this relation writes to.
     pub(super) fn writable(&mut self, named: Arc<Table>, verb: Verb) -> Result<Writable> {
         if named.kind != RelationKind::View {
@@ -515,6 +565,9 @@ impl Binder<'_> {
         if verb != Verb::Delete && simple.columns.iter().all(|expr| place_of(expr).is_none()) {
             let detail = "Views that have no updatable columns are not automatically updatable.";
             return Err(not_updatable(&named, verb, detail));
+        }
+        if let (Verb::Insert, Some((view, column))) = (verb, &simple.misplaced_default) {
+            return Err(no_column_below(view, column, verb));
         }
         let mut between = simple.between.iter();
         if between.any(|between| between.view.has_instead_of(verb.event())) {

@@ -10,7 +10,7 @@
 //! [`Plan::With`] that sees to those nobody asked for.
 //!
 //! # What it leaves out
-//! SEARCH and CYCLE; queries that refer to one another, or to later ones.
+//! Queries that refer to one another, or to later ones.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -23,7 +23,8 @@ use pg_query::protobuf::{
 use super::inline::{is_inline, Inline};
 use super::naming::{names_in, parts_of};
 use super::scope::Scope;
-use super::select::Body;
+use super::search_cycle::{self, Added};
+use super::select::{Body, Query};
 use super::{boxed, inner, strings, Binder, OutputColumn};
 use crate::plan::{narrow_below, Plan, Recursive};
 use syntax::parser::NodeEnum;
@@ -39,6 +40,8 @@ pub struct Cte {
     pub columns: Option<Vec<OutputColumn>>,
     /// Its rows.
     rows: CteRows,
+    /// How many of its columns `*` means.
+    listed: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -86,8 +89,8 @@ impl Binder<'_> {
                     cte.location,
                 ));
             }
-            if cte.search_clause.is_some() || cte.cycle_clause.is_some() {
-                return Err(self.unsupported("SEARCH or CYCLE in WITH", cte.location));
+            if search_cycle::has_either(cte) && !with.recursive {
+                self.check_searched(cte, None)?;
             }
             let (bound, bound_escapes) = match boxed(&cte.ctequery)? {
                 NodeEnum::SelectStmt(select) if with.recursive => {
@@ -142,6 +145,7 @@ impl Binder<'_> {
             location: cte.location,
             columns,
             rows,
+            listed: usize::MAX,
         };
         Ok((bound, escapes))
     }
@@ -222,6 +226,7 @@ impl Binder<'_> {
             location: cte.location,
             columns,
             rows: CteRows::Plan(number, plan),
+            listed: usize::MAX,
         })
     }
 
@@ -237,15 +242,30 @@ impl Binder<'_> {
             (SetOp::try_from(select.op), &select.larg, &select.rarg)
         else {
             let form = "does not have the form non-recursive-term UNION [ALL] recursive-term";
-            return self.refusing(cte, form, |binder| {
+            let plain = self.refusing(cte, form, |binder| {
                 binder.plain_cte(cte, select, names, parent)
-            });
+            })?;
+            if search_cycle::has_either(cte) {
+                self.check_searched(cte, None)?;
+            }
+            return Ok(plain);
         };
         let known = self.ctes.len();
         self.with_clause(select.with_clause.as_ref(), || parts_of(select), parent)?;
+        if search_cycle::has_either(cte) {
+            self.check_searched(cte, Some((larg, rarg)))?;
+        }
         let within = "must not appear within its non-recursive term";
-        let first = self.refusing(cte, within, |binder| binder.select(larg, parent))?;
-        let columns = self.with_names(cte, first.columns.clone())?;
+        let mut first = self.refusing(cte, within, |binder| binder.select(larg, parent))?;
+        let mut columns = self.with_names(cte, first.columns.clone())?;
+        let listed = columns.len();
+        let mut added_step = None;
+        if search_cycle::has_either(cte) {
+            let added = self.added_columns(cte, &columns, parent)?;
+            added_step = Some(added.step(cte, rarg, listed)?);
+            first = self.with_added(cte, &added, (larg, within), &mut columns, parent)?;
+        }
+        let rarg = added_step.as_ref().unwrap_or(rarg);
         let number = self.next_number();
         let named = Rc::new(Cell::new(0));
         self.ctes.push(Cte {
@@ -253,10 +273,14 @@ impl Binder<'_> {
             location: cte.location,
             columns: Some(columns.clone()),
             rows: CteRows::Working(number, named.clone(), self.sublinks),
+            listed,
         });
         let begun = self.subqueries;
         let step = self.running_once(false, |binder| binder.select(rarg, parent));
         self.forget_ctes(known);
+        if named.get() == 0 && search_cycle::has_either(cte) {
+            self.check_searched(cte, None)?;
+        }
         if named.get() == 0 {
             // Its error, if any, is found again.
             return self.plain_cte(cte, select, names, parent);
@@ -287,8 +311,30 @@ impl Binder<'_> {
             location: cte.location,
             columns: Some(columns),
             rows: CteRows::Plan(number, Rc::new(Plan::Recursive(Box::new(recursive)))),
+            listed: usize::MAX,
         };
         Ok((bound, escapes))
+    }
+
+    /// The first part of a recursion with what SEARCH and CYCLE add, which comes behind its columns.
+    fn with_added(
+        &mut self,
+        cte: &CommonTableExpr,
+        added: &Added,
+        (first, within): (&SelectStmt, &'static str),
+        columns: &mut Vec<OutputColumn>,
+        parent: Option<&Scope<'_>>,
+    ) -> Result<Query> {
+        let select = added.first(cte, first, columns.len())?;
+        let first = self.refusing(cte, within, |binder| binder.select(&select, parent))?;
+        let further = first.columns.iter().skip(columns.len()).zip(added.names());
+        let further = further.map(|(column, name)| OutputColumn {
+            name,
+            ..column.clone()
+        });
+        let further: Vec<_> = further.collect();
+        columns.extend(further);
+        Ok(first)
     }
 
     /// 0A000 for what a recursion as a whole cannot have.
@@ -321,8 +367,8 @@ impl Binder<'_> {
     fn check_step(
         &self,
         cte: &CommonTableExpr,
-        first: &super::select::Query,
-        step: &super::select::Query,
+        first: &Query,
+        step: &Query,
     ) -> Result<Vec<types::TypeId>> {
         if first.columns.len() != step.columns.len() {
             return Err(self.error(
@@ -371,6 +417,7 @@ impl Binder<'_> {
             location: cte.location,
             columns: Some(Vec::new()),
             rows: CteRows::Refused(why),
+            listed: usize::MAX,
         });
         let place = self.ctes.len() - 1;
         let bound = bind(self);
@@ -378,11 +425,12 @@ impl Binder<'_> {
         bound
     }
 
-    /// The query of WITH that a name in FROM means: its rows and columns.
+    /// The query of WITH that a name in FROM means: its rows and columns, and how many of these `*`
+    /// means there.
     pub(super) fn query_of_with(
         &mut self,
         range: &RangeVar,
-    ) -> Result<Option<(Body, Vec<OutputColumn>)>> {
+    ) -> Result<Option<(Body, Vec<OutputColumn>, usize)>> {
         if !range.schemaname.is_empty() {
             return Ok(None);
         }
@@ -426,7 +474,7 @@ impl Binder<'_> {
             }
         };
         match cte.columns {
-            Some(columns) => Ok(Some((body, columns))),
+            Some(columns) => Ok(Some((body, columns, cte.listed))),
             None => Err(self.error(
                 SqlState::FEATURE_NOT_SUPPORTED,
                 format!(

@@ -534,6 +534,15 @@ impl<'a> Writer<'a> {
                 self.plain_call(function.name, args)
             }
             ("array_slice", [array, mask, bounds @ ..]) => self.slice(array, mask, bounds),
+            (name, [fixed @ .., array]) if functions::takes_array(function) => {
+                let _ = write!(self.out, "{}(", quote_identifier(name));
+                self.list(fixed, true)?;
+                self.text(if fixed.is_empty() { "" } else { ", " });
+                self.text("VARIADIC ");
+                self.put(array, true)?;
+                self.text(")");
+                Ok(())
+            }
             ("record_field", [row, _, name]) => {
                 self.text("(");
                 self.put(row, true)?;

@@ -1,4 +1,4 @@
-//! What a value must meet to be one of a domain.
+//! What a value must meet to be one of a domain, or a row with fields of domains.
 
 use std::rc::Rc;
 
@@ -16,6 +16,8 @@ pub struct DomainTest {
     pub name: String,
     /// What the elements of the value must meet, if it is an array over a domain.
     pub element: Option<Rc<DomainTest>>,
+    /// What fields of the value must meet, if it is a row with fields of domains.
+    pub fields: Vec<(usize, Rc<DomainTest>)>,
     /// Whether NULL is refused.
     pub not_null: bool,
     /// Names and conditions over a row that has the value alone, in the order in which they are
@@ -31,6 +33,7 @@ impl DomainTest {
             schema: String::new(),
             name: String::new(),
             element: None,
+            fields: Vec::new(),
             not_null: false,
             checks: Vec::new(),
         }
@@ -40,6 +43,7 @@ impl DomainTest {
     pub fn calls_late(&self) -> bool {
         let of_elements = self.element.as_ref();
         of_elements.is_some_and(|test| test.calls_late())
+            || self.fields.iter().any(|(_, test)| test.calls_late())
             || self.checks.iter().any(|(_, check)| check.calls_late())
     }
 }

@@ -46,6 +46,7 @@ mod regexps;
 mod relay;
 mod scripts;
 mod security;
+mod server_files;
 mod server_log;
 mod sessions;
 mod shared;

@@ -120,7 +120,8 @@ impl Session {
         if declare.options & option::BINARY != 0 {
             return Err(Error::unsupported("DECLARE BINARY CURSOR"));
         }
-        if !holdable && !matches!(self.state, State::Block) {
+        // A function runs inside of a transaction, whoever has begun that.
+        if !holdable && !matches!(self.state, State::Block) && self.nested.is_empty() {
             return Err(Error::new(
                 SqlState::NO_ACTIVE_SQL_TRANSACTION,
                 "DECLARE CURSOR can only be used in transaction blocks",

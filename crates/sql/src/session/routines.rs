@@ -578,7 +578,7 @@ impl Session {
                     let ran = self.run_piece(piece, &slots, &mut rows, most);
                     ran.map(|_| rows)
                 }
-                None => self.run_utility_in_sql(&compiled.statement),
+                None => self.run_utility_in_sql(&compiled.statement, &slots),
             };
             let rows = ran.map_err(|error| located(piece.explain(error)))?;
             last = (rows, compiled.planned.types.clone());
@@ -586,8 +586,16 @@ impl Session {
         self.sql_result(call, &body.columns, last)
     }
 
-    fn run_utility_in_sql(&mut self, statement: &parser::Statement) -> Result<RowStore> {
+    /// A statement without a plan of its own; one with a query in it takes arguments by their numbers.
+    fn run_utility_in_sql(
+        &mut self,
+        statement: &parser::Statement,
+        slots: &[Slot],
+    ) -> Result<RowStore> {
         let about = about(statement.node());
+        let slots = if about.takes_inner_params { slots } else { &[] };
+        let params: Vec<_> = slots.iter().map(|slot| slot.value.clone()).collect();
+        let types: Vec<_> = slots.iter().map(|slot| slot.ty).collect();
         about.in_plpgsql.check(false).map_err(|_| {
             Error::new(
                 SqlState::FEATURE_NOT_SUPPORTED,
@@ -598,8 +606,8 @@ impl Session {
         let mut kept = KeptRows::new(&mut nowhere);
         self.utility(&mut Given {
             statement,
-            params: &[],
-            param_types: &[],
+            params: &params,
+            param_types: &types,
             sink: &mut kept,
             alone: false,
         })?;

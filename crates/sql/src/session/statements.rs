@@ -259,7 +259,7 @@ statements! {
     utilities {
         // Transactions.
         TransactionStmt(it) => transaction_command(it), transaction_about(it),
-            session.transaction(it, sink, alone);
+            session.transaction(it, sink);
         LockStmt(it) => "LOCK TABLE", UTILITY, session.lock_statement(it, alone);
         ConstraintsSetStmt(it) => "SET CONSTRAINTS", UTILITY, session.set_constraints(it, sink);
 
@@ -303,7 +303,7 @@ statements! {
             session.explain_statement(statement, it, (params, types), sink),
             rows Ok(Some(explain::columns(it)));
         CopyStmt(it) => "COPY",
-            UTILITY.logged(if it.is_from { Mod } else { All }).in_plpgsql(InPlpgsql::Client),
+            UTILITY.logged(if it.is_from { Mod } else { All }).in_plpgsql(copy_in_plpgsql(it)),
             session.copy(statement, it, sink);
         VacuumStmt(it) => if it.is_vacuumcmd { "VACUUM" } else { "ANALYZE" },
             UTILITY.refused(Refused::Standby), session.vacuum(text, it, sink, alone);
@@ -316,7 +316,7 @@ statements! {
         // Tables and what is like them.
         CreateStmt(it) => "CREATE TABLE", DEFINITION, session.create_table(text, it, sink);
         CreateTableAsStmt(it) => create_as_command(it.objtype), DEFINITION,
-            session.table_as(text, it, sink);
+            session.table_as(statement, it, sink);
         SelectStmt(it) if has_into(it) => "SELECT", select_into_about(it.into_clause.is_some()),
             session.select_into(text, it, sink);
         AlterTableStmt(it) => alter_command(it.objtype), DEFINITION,
@@ -581,6 +581,14 @@ pub(super) fn discard_command(target: i32) -> &'static str {
 /// At what a statement is logged that has another inside.
 fn logged_inside(inner: Option<&NodeEnum>) -> LoggedStatements {
     inner.map_or(All, |inner| about(inner).logged)
+}
+
+/// A file of the server is no client.
+fn copy_in_plpgsql(copy: &pg_query::protobuf::CopyStmt) -> InPlpgsql {
+    match copy.filename.is_empty() {
+        true => InPlpgsql::Client,
+        false => InPlpgsql::Allowed,
+    }
 }
 
 fn explain_logged(explain: &ExplainStmt) -> LoggedStatements {

@@ -123,7 +123,6 @@ impl Session {
         &mut self,
         transaction: &TransactionStmt,
         sink: &mut dyn Sink,
-        alone: bool,
     ) -> Result<CommandTag> {
         use TransactionStmtKind as Kind;
         let kind = Kind::try_from(transaction.kind).unwrap_or(Kind::Undefined);
@@ -163,17 +162,17 @@ impl Session {
                 Ok(tag("ROLLBACK"))
             }
             Kind::TransStmtSavepoint => {
-                self.require_block("SAVEPOINT", alone)?;
+                self.require_begun("SAVEPOINT")?;
                 self.make_savepoint(&transaction.savepoint_name)?;
                 Ok(tag("SAVEPOINT"))
             }
             Kind::TransStmtRelease => {
-                self.require_block("RELEASE SAVEPOINT", alone)?;
+                self.require_begun("RELEASE SAVEPOINT")?;
                 self.release_savepoint(&transaction.savepoint_name)?;
                 Ok(tag("RELEASE"))
             }
             Kind::TransStmtRollbackTo => {
-                self.require_block("ROLLBACK TO SAVEPOINT", alone)?;
+                self.require_begun("ROLLBACK TO SAVEPOINT")?;
                 self.roll_back_to_savepoint(&transaction.savepoint_name)?;
                 Ok(tag("ROLLBACK"))
             }
@@ -221,6 +220,11 @@ impl Session {
             ));
         }
         Ok(Some(self.characteristics))
+    }
+
+    /// 25P01 where no block was begun, also among several statements of one message.
+    fn require_begun(&self, what: &str) -> Result<()> {
+        self.require_block(what, true)
     }
 
     fn require_block(&self, what: &str, alone: bool) -> Result<()> {

@@ -32,7 +32,8 @@ fn scale_named(word: &str) -> Option<Scale> {
         "y" | "yr" | "yrs" | "year" | "years" => Scale::Years(1),
         "dec" | "decs" | "decade" | "decades" => Scale::Years(10),
         "c" | "cent" | "century" | "centuries" => Scale::Years(100),
-        "mil" | "mils" | "millennia" | "millennium" => Scale::Years(1_000),
+        "mil" | "mils" | "millennia" => Scale::Years(1_000),
+        _ if word.starts_with("millennium") => Scale::Years(1_000),
         _ => return None,
     })
 }
@@ -40,6 +41,13 @@ fn scale_named(word: &str) -> Option<Scale> {
 enum Refusal {
     Syntax,
     Overflow,
+}
+
+/// A sum that an interval can keep.
+fn bounded(sum: i64, more: i64) -> std::result::Result<i64, Refusal> {
+    sum.checked_add(more)
+        .filter(|total| i32::try_from(*total).is_ok())
+        .ok_or(Refusal::Overflow)
 }
 
 /// Sums of what has been read; wider than an interval, so that only the end checks.
@@ -55,11 +63,6 @@ impl Sum {
     /// Adds `whole.fraction` units; the fraction has the sign of the whole.
     fn add(&mut self, scale: Scale, whole: i64, fraction: f64) -> std::result::Result<(), Refusal> {
         let product = |unit: i64| whole.checked_mul(unit).ok_or(Refusal::Overflow);
-        let bounded = |sum: i64, more: i64| {
-            sum.checked_add(more)
-                .filter(|total| i32::try_from(*total).is_ok())
-                .ok_or(Refusal::Overflow)
-        };
         match scale {
             Scale::Micros(unit) => {
                 self.add_micros(product(unit)?)?;
@@ -89,7 +92,7 @@ impl Sum {
 
     fn add_days(&mut self, days: f64) -> std::result::Result<(), Refusal> {
         let whole = days.trunc();
-        self.days += whole as i64;
+        self.days = bounded(self.days, whole as i64)?;
         self.add_fraction(days - whole, DAY)
     }
 
@@ -144,9 +147,9 @@ impl Sum {
     }
 
     fn negate(&mut self) -> std::result::Result<(), Refusal> {
-        self.years = -self.years;
-        self.months = -self.months;
-        self.days = -self.days;
+        for part in [&mut self.years, &mut self.months, &mut self.days] {
+            *part = bounded(0, -*part)?;
+        }
         self.micros = self.micros.checked_neg().ok_or(Refusal::Overflow)?;
         Ok(())
     }
@@ -334,6 +337,8 @@ struct Words<'a> {
     sum: Sum,
     seen: Seen,
     pending: Option<Pending<'a>>,
+    /// A number before that one, which counts days if that counts hours.
+    days: Option<Pending<'a>>,
     /// What a number without a unit counts.
     bare: Scale,
 }
@@ -342,14 +347,21 @@ impl<'a> Words<'a> {
     fn add(&mut self, number: Pending<'a>, scale: Scale) -> std::result::Result<(), Refusal> {
         let (negative, digits, fraction) = number;
         self.seen.mark(scale, fraction)?;
+        let sign = if negative { "-" } else { "" };
         let whole: i64 = match digits {
             "" => 0,
-            digits => digits.parse().map_err(|_| Refusal::Overflow)?,
+            digits => format!("{sign}{digits}")
+                .parse()
+                .map_err(|_| Refusal::Overflow)?,
         };
         let part = fraction_of(fraction);
-        match negative {
-            true => self.sum.add(scale, -whole, -part),
-            false => self.sum.add(scale, whole, part),
+        self.sum
+            .add(scale, whole, if negative { -part } else { part })?;
+        match (self.days.take(), scale) {
+            // A number before that of hours, without a unit, counts days.
+            (Some(days), Scale::Micros(HOUR)) => self.add(days, Scale::Days(1)),
+            (Some(_), _) => Err(Refusal::Syntax),
+            (None, _) => Ok(()),
         }
     }
 
@@ -364,9 +376,10 @@ impl<'a> Words<'a> {
     fn token(&mut self, token: &'a Token, typmod: i32) -> std::result::Result<(), Refusal> {
         match token {
             Token::Number(negative, digits, fraction) => {
-                if self.pending.is_some() {
+                if self.days.is_some() {
                     return Err(Refusal::Syntax);
                 }
+                self.days = self.pending.take();
                 self.pending = Some((*negative, digits, fraction.as_deref()));
                 Ok(())
             }
@@ -426,6 +439,7 @@ fn parse_words(text: &str, typmod: i32, standard: bool) -> std::result::Result<S
         sum: Sum::default(),
         seen: Seen::default(),
         pending: None,
+        days: None,
         bare: match least_unit(typmod) {
             Unit::Year => Scale::Years(1),
             Unit::Month => Scale::Months(1),
@@ -494,9 +508,7 @@ fn parse_iso(body: &str) -> std::result::Result<Sum, Refusal> {
             rest = after;
             continue;
         }
-        let end = rest
-            .find(|c: char| !(c.is_ascii_digit() || matches!(c, '+' | '-' | '.')))
-            .unwrap_or(rest.len());
+        let end = end_of_number(rest);
         // A minus inside is the alternative format, and so is a colon.
         let number = &rest[..end];
         let inner = number.trim_start_matches(['+', '-']);
@@ -505,16 +517,8 @@ fn parse_iso(body: &str) -> std::result::Result<Sum, Refusal> {
             continue;
         }
         let negative = number.starts_with('-');
-        let (whole, fraction) = inner.split_once('.').unwrap_or((inner, ""));
-        if inner.is_empty() || inner == "." {
-            return Err(Refusal::Syntax);
-        }
-        let width = whole.len();
-        let whole: i64 = match whole {
-            "" => 0,
-            digits => digits.parse().map_err(|_| Refusal::Syntax)?,
-        };
-        let part = fraction_of(Some(fraction));
+        let width = inner.split('.').next().map_or(0, str::len);
+        let (whole, part) = iso_number(inner)?;
         let designator = rest[end..].chars().next().unwrap_or('T');
         let scale = match (designator, in_time) {
             ('T', _) if designated => return Err(Refusal::Syntax),
@@ -540,6 +544,38 @@ fn parse_iso(body: &str) -> std::result::Result<Sum, Refusal> {
         rest = &rest[end + 1..];
     }
     Ok(sum)
+}
+
+/// Where a number of ISO 8601 ends, or what is the alternative format.
+fn end_of_number(text: &str) -> usize {
+    let is_plain = |c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.');
+    let end = text.find(|c| !is_plain(c)).unwrap_or(text.len());
+    // An exponent is taken too, as in PostgreSQL.
+    let Some(exponent) = text[end..].strip_prefix(['e', 'E']) else {
+        return end;
+    };
+    let digits = exponent.trim_start_matches(['+', '-']);
+    let past = digits.find(|c: char| !c.is_ascii_digit());
+    match past.unwrap_or(digits.len()) {
+        0 => end,
+        past => text.len() - digits.len() + past,
+    }
+}
+
+/// A number without its sign, whole and fraction. It is read as one of double precision, as in
+/// PostgreSQL: of a large one the last digits of the fraction are lost.
+fn iso_number(digits: &str) -> std::result::Result<(i64, f64), Refusal> {
+    const MAX: f64 = 1e15;
+    let number: f64 =
+        match digits.starts_with(['.', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']) {
+            true => digits.parse().map_err(|_| Refusal::Syntax)?,
+            false => return Err(Refusal::Syntax),
+        };
+    match number {
+        _ if !number.is_finite() => Err(Refusal::Syntax),
+        _ if number > MAX => Err(Refusal::Overflow),
+        _ => Ok((number.floor() as i64, number - number.floor())),
+    }
 }
 
 fn parse_alternative<'a>(

@@ -5,8 +5,11 @@ use base::error::{Error, Result, SqlState};
 use super::decimal::{Decimal, DIGITS};
 use super::{overflow, Numeric, Repr, POW10};
 
-/// The largest scale that `round` and `trunc` take literally.
-const ROUND_SCALE_MAX: i32 = 2_000;
+/// The largest scale that `round` and `trunc` take literally: no number has more digits after the
+/// point.
+const ROUND_SCALE_MAX: i32 = 16_383;
+/// The smallest: one digit more than there may be before the point, since the first may round up.
+const ROUND_SCALE_MIN: i32 = -131_073;
 /// The largest argument of `factorial`; beyond it the result overflows.
 const FACTORIAL_MAX: i64 = 32_177;
 
@@ -28,7 +31,7 @@ impl Numeric {
     }
 
     fn cut(&self, scale: i32, toward: Toward) -> Result<Numeric> {
-        let scale = scale.clamp(-ROUND_SCALE_MAX, ROUND_SCALE_MAX);
+        let scale = scale.clamp(ROUND_SCALE_MIN, ROUND_SCALE_MAX);
         if let (Repr::Small { value, scale: has }, 0..=18) = (&self.0, scale) {
             let (has, value) = (i32::from(*has), i128::from(*value));
             if scale >= has {

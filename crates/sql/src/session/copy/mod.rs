@@ -16,12 +16,13 @@
 //! | [`binary`] | the binary format |
 //! | [`rows`] | fields into values, and the context of errors |
 //! | [`from`], [`output`] | the two directions |
+//! | [`file`] | a file of the server in the place of the client |
 //!
 //! # What it leaves out
-//! Files of the server and programs (0A000): a session may move to another node at any time. Other
-//! encodings than UTF-8.
+//! Programs (0A000).
 
 mod binary;
+mod file;
 mod from;
 mod lines;
 pub(super) mod options;
@@ -40,6 +41,7 @@ use super::statements::inner;
 use super::{CommandTag, Session, Sink};
 use catalog::Table;
 use execution::state::prepared::Planned;
+use file::Server;
 use options::{Chosen, Options};
 use output::CopyOut;
 use planner::bind::{self, BindContext, Binder, Bound};
@@ -62,22 +64,30 @@ impl Session {
         if copy.is_program {
             return Err(Error::unsupported(format!("COPY {way} PROGRAM")));
         }
-        if !copy.filename.is_empty() {
-            return Err(
-                Error::unsupported(format!("COPY {way} a file of the server")).with_hint(format!(
-                    "psql's \\copy and COPY {way} {} work anywhere.",
-                    if copy.is_from { "STDIN" } else { "STDOUT" }
-                )),
-            );
-        }
-        let rows = match copy.is_from {
-            true => self.copy_from(statement, copy, sink)?,
-            false => self.copy_to(statement, copy, sink)?,
+        let rows = match copy.filename.is_empty() {
+            true => self.copy_through(statement, copy, sink)?,
+            false => {
+                self.must_use_server_files(copy)?;
+                let env = self.shared.env.clone();
+                self.copy_through(statement, copy, &mut Server::of(copy, env, sink)?)?
+            }
         };
         Ok(CommandTag {
             name: "COPY",
             rows: Some(rows),
         })
+    }
+
+    fn copy_through(
+        &mut self,
+        statement: &Statement,
+        copy: &CopyStmt,
+        sink: &mut dyn Sink,
+    ) -> Result<u64> {
+        match copy.is_from {
+            true => self.copy_from(statement, copy, sink),
+            false => self.copy_to(statement, copy, sink),
+        }
     }
 
     fn copy_to(

@@ -160,7 +160,7 @@ impl Session {
         let search_path = self.search_path(catalog);
         let cx = self.bind_context("", catalog, &search_path);
         let (ty, typmod) = bind::type_names::resolve(&cx, type_name)?;
-        if ty.category() == Category::Pseudo {
+        if ty.category() == Category::Pseudo || ty == TypeId::UNKNOWN {
             return Err(Error::new(
                 SqlState::of("42P16"),
                 format!("column \"{name}\" has pseudo-type {ty}"),

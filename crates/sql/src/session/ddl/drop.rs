@@ -36,7 +36,7 @@ struct Kind {
     tag: &'static str,
 }
 
-const KINDS: [Kind; 9] = [
+const KINDS: [Kind; 10] = [
     Kind {
         object: ObjectType::ObjectExtension,
         noun: "extension",
@@ -77,6 +77,12 @@ const KINDS: [Kind; 9] = [
         noun: "materialized view",
         tag: "DROP MATERIALIZED VIEW",
     },
+    // Nothing is one.
+    Kind {
+        object: ObjectType::ObjectForeignTable,
+        noun: "foreign table",
+        tag: "DROP FOREIGN TABLE",
+    },
     Kind {
         object: ObjectType::ObjectSchema,
         noun: "schema",
@@ -105,6 +111,9 @@ impl Session {
                 ObjectType::ObjectRoutine => "DROP ROUTINE",
                 _ => "DROP FUNCTION",
             }));
+        }
+        if let Some(done) = self.drop_absent(drop, sink)? {
+            return Ok(done);
         }
         let kind = KINDS.iter().find(|kind| Ok(kind.object) == wanted);
         let kind = kind.ok_or_else(|| Error::unsupported("DROP of this kind of object"))?;

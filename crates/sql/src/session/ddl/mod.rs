@@ -10,6 +10,7 @@ mod composite;
 mod database;
 mod domain;
 mod drop;
+mod drop_absent;
 mod exclusion;
 mod extension;
 mod foreign;

@@ -16,6 +16,7 @@ use super::super::plpgsql::piece::add_context;
 use super::super::routines::signature_of;
 use super::super::utility::tag;
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
+use super::drop_absent::{is_missing, written};
 use super::table::cut_name;
 use super::texts;
 use catalog::access::must_own;
@@ -596,7 +597,11 @@ impl Session {
             let Some(NodeEnum::ObjectWithArgs(named)) = &node.node else {
                 continue;
             };
-            match self.named_routine(object, named)? {
+            let found = match self.named_routine(object, named) {
+                Err(missing) if missing_ok && is_missing(&missing) => Ok(Err(missing)),
+                found => found,
+            };
+            match found? {
                 Ok(routine) => {
                     let catalog = self.current_catalog()?;
                     let name = texts(&named.objname).join(".");
@@ -608,6 +613,7 @@ impl Session {
                 }
                 Err(missing) if missing_ok => {
                     let message = match named.args_unspecified {
+                        _ if is_missing(&missing) => format!("{}, skipping", missing.message()),
                         true => {
                             let names = texts(&named.objname);
                             let noun = missing.message().split(' ').nth(4).unwrap_or("function");
@@ -615,13 +621,7 @@ impl Session {
                         }
                         false => {
                             // With the types as they were written.
-                            let types = named.objargs.iter().filter_map(|node| match &node.node {
-                                Some(NodeEnum::TypeName(name)) => {
-                                    Some(texts(&name.names).join("."))
-                                }
-                                _ => None,
-                            });
-                            let types = types.collect::<Vec<_>>().join(",");
+                            let types = written(&named.objargs);
                             let message = missing.message();
                             let stem = message.split('(').next().unwrap_or(message);
                             format!("{stem}({types}) does not exist, skipping")

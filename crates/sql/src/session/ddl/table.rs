@@ -328,6 +328,7 @@ impl Session {
     ) -> Result<()> {
         check_attributes(text, &column.constraints)?;
         let mut nullness = None;
+        let mut has_identity = false;
         for node in &column.constraints {
             let Some(NodeEnum::Constraint(constraint)) = &node.node else {
                 continue;
@@ -336,11 +337,7 @@ impl Session {
                 Ok(kind @ (ConstrType::ConstrNotnull | ConstrType::ConstrNull)) => {
                     let wanted = kind == ConstrType::ConstrNotnull;
                     if nullness.is_some_and(|said| said != wanted) {
-                        let message = format!(
-                            "conflicting NULL/NOT NULL declarations for column \"{}\" of table \"{}\"",
-                            made.name, table
-                        );
-                        return Err(placed(text, constraint, message));
+                        return Err(conflicting_nulls(text, constraint, &made.name, table));
                     }
                     nullness = Some(wanted);
                     made.not_null |= wanted;
@@ -364,7 +361,19 @@ impl Session {
                     (made.default, made.default_uses) = (Some(fixed.0), fixed.1);
                     has_default = true;
                 }
-                Ok(ConstrType::ConstrIdentity) => {}
+                Ok(ConstrType::ConstrIdentity) => {
+                    if std::mem::replace(&mut has_identity, true) {
+                        let message = format!(
+                            "multiple identity specifications for column \"{}\" of table \"{}\"",
+                            made.name, table
+                        );
+                        return Err(placed(text, constraint, message));
+                    }
+                    if nullness == Some(false) {
+                        return Err(conflicting_nulls(text, constraint, &made.name, table));
+                    }
+                    nullness = Some(true);
+                }
                 Ok(ConstrType::ConstrGenerated) => made.generated = true,
                 _ => constraints.push(((**constraint).clone(), Some(place))),
             }
@@ -575,7 +584,7 @@ impl Session {
         catalog: &Arc<Catalog>,
         bind: impl FnOnce(&mut Binder<'_>) -> Result<T>,
     ) -> Result<T> {
-        self.bind_with(text, catalog, None, bind)
+        self.bind_with(text, catalog, (None, &[]), bind)
     }
 
     /// The same where these names are variables.
@@ -586,14 +595,25 @@ impl Session {
         variables: &dyn Variables,
         bind: impl FnOnce(&mut Binder<'_>) -> Result<T>,
     ) -> Result<T> {
-        self.bind_with(text, catalog, Some(variables), bind)
+        self.bind_with(text, catalog, (Some(variables), &[]), bind)
+    }
+
+    /// The same where parameters have these types.
+    pub(super) fn try_binding_typed<T>(
+        &self,
+        text: &str,
+        catalog: &Arc<Catalog>,
+        types: &[TypeId],
+        bind: impl FnOnce(&mut Binder<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.bind_with(text, catalog, (None, types), bind)
     }
 
     fn bind_with<T>(
         &self,
         text: &str,
         catalog: &Arc<Catalog>,
-        variables: Option<&dyn Variables>,
+        (variables, types): (Option<&dyn Variables>, &[TypeId]),
         bind: impl FnOnce(&mut Binder<'_>) -> Result<T>,
     ) -> Result<T> {
         let search_path = self.search_path(catalog);
@@ -608,7 +628,7 @@ impl Session {
         };
         let row_security = self.shared.settings.parsed().row_security;
         parser::large_stack(|| {
-            let mut binder = Binder::new(cx, Vec::new(), false);
+            let mut binder = Binder::new(cx, types.to_vec(), false);
             binder.row_security = row_security;
             bind(&mut binder)
         })
@@ -705,6 +725,14 @@ fn check_attributes(text: &str, constraints: &[Node]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// 42601 for a column that is to have NULLs, and to have none.
+fn conflicting_nulls(text: &str, constraint: &Constraint, column: &str, table: &str) -> Error {
+    let message = format!(
+        "conflicting NULL/NOT NULL declarations for column \"{column}\" of table \"{table}\""
+    );
+    placed(text, constraint, message)
 }
 
 /// 42601 at a constraint.

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use base::engine::{LockWait, TableLock};
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{
-    CreateTableAsStmt, IntoClause, Node, ObjectType, RefreshMatViewStmt, SelectStmt,
+    CreateTableAsStmt, ExecuteStmt, IntoClause, Node, ObjectType, RefreshMatViewStmt, SelectStmt,
     ViewCheckOption, ViewStmt,
 };
 
 use super::super::run::Output;
 use super::super::utility::{node_of, parameter_text, tag};
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
+use super::alter::set_options;
 use super::table::cut_name;
 use super::texts;
 use catalog::local::is_local;
@@ -25,13 +26,37 @@ use planner::bind::fixed::FixedQuery;
 use planner::bind::{Bound, OutputColumn};
 use planner::plan::permit::UncheckedPlan;
 use planner::plan::{Insert, Plan, Target};
-use syntax::parser::NodeEnum;
+use syntax::parser::{NodeEnum, Statement};
 use types::text::parse_bool;
 use types::typmod::format_type;
-use types::{Category, TypeId};
+use types::{Category, Datum, TypeId};
 
 /// How often a query is bound anew because the catalog changed while it waited for locks.
 const REPLANS_MAX: usize = 100;
+
+/// The query that a table is made of.
+struct Filling<'q> {
+    text: &'q str,
+    select: &'q SelectStmt,
+    /// The types of its parameters, and their values.
+    types: &'q [TypeId],
+    params: &'q [Datum],
+    /// Whether it was prepared.
+    executed: bool,
+}
+
+impl<'q> Filling<'q> {
+    /// One without parameters.
+    fn of(text: &'q str, select: &'q SelectStmt) -> Filling<'q> {
+        Filling {
+            text,
+            select,
+            types: &[],
+            params: &[],
+            executed: false,
+        }
+    }
+}
 
 impl Session {
     pub(in crate::session) fn create_view(
@@ -99,6 +124,10 @@ impl Session {
                 view.oid = old.oid;
                 view.tree = old.tree;
                 view.owner = old.owner;
+                for (column, old) in view.columns.iter_mut().zip(&old.columns) {
+                    column.default.clone_from(&old.default);
+                    column.default_uses.clone_from(&old.default_uses);
+                }
                 view.triggers = old.triggers.clone();
                 if let Some(open) = &mut self.open {
                     store::update_table(open.txn.as_mut(), catalog.database.oid, &view)?;
@@ -187,7 +216,7 @@ impl Session {
 
     /// A query as the catalog keeps it, and the tables that it names locked against DDL.
     fn fixed_query(&mut self, text: &str, select: &SelectStmt) -> Result<FixedQuery> {
-        let (bound, _) = self.bind_and_lock(text, select, true)?;
+        let (bound, _) = self.bind_and_lock(text, select, true, &[])?;
         let catalog = self.current_catalog()?;
         drop(bound);
         let fixed = self.try_binding("", &catalog, |binder| binder.fixed_query(select))?;
@@ -202,11 +231,12 @@ impl Session {
         text: &str,
         select: &SelectStmt,
         names_only: bool,
+        types: &[TypeId],
     ) -> Result<(Bound, Arc<Catalog>)> {
         let mut locked = Vec::new();
         for _ in 0..REPLANS_MAX {
             let catalog = self.current_catalog()?;
-            let bound = self.try_binding(text, &catalog, |binder| {
+            let bound = self.try_binding_typed(text, &catalog, types, |binder| {
                 binder.names_only = names_only;
                 binder.statement(&NodeEnum::SelectStmt(Box::new(select.clone())))
             })?;
@@ -235,23 +265,57 @@ impl Session {
     /// CREATE TABLE AS and CREATE MATERIALIZED VIEW.
     pub(in crate::session) fn table_as(
         &mut self,
-        text: &str,
+        statement: &Statement,
         create: &CreateTableAsStmt,
         sink: &mut dyn Sink,
     ) -> Result<CommandTag> {
+        let text = statement.text();
         let into = create
             .into
             .as_ref()
             .ok_or_else(|| Error::internal("a table without a name"))?;
         let select = match node_of(&create.query) {
             Some(NodeEnum::SelectStmt(select)) => select,
-            _ => return Err(Error::unsupported("CREATE TABLE AS EXECUTE")),
+            Some(NodeEnum::ExecuteStmt(execute)) => {
+                return self.table_as_executed(statement, execute, (into, create), sink)
+            }
+            _ => return Err(Error::internal("a table of no query")),
         };
         let kind = match ObjectType::try_from(create.objtype) {
             Ok(ObjectType::ObjectMatview) => RelationKind::MaterializedView,
             _ => RelationKind::Table,
         };
-        self.create_table_as(text, select, into, kind, create.if_not_exists, sink)
+        let query = Filling::of(text, select);
+        self.create_table_as(query, into, kind, create.if_not_exists, sink)
+    }
+
+    /// CREATE TABLE AS EXECUTE.
+    fn table_as_executed(
+        &mut self,
+        statement: &Statement,
+        execute: &ExecuteStmt,
+        (into, create): (&IntoClause, &CreateTableAsStmt),
+        sink: &mut dyn Sink,
+    ) -> Result<CommandTag> {
+        let (prepared, params) = self.named_execution(statement, execute)?;
+        let known = prepared.statement();
+        let (Some(known), Some(NodeEnum::SelectStmt(select))) =
+            (known, known.map(|known| known.node()))
+        else {
+            return Err(Error::new(
+                SqlState::WRONG_OBJECT_TYPE,
+                "prepared statement is not a SELECT",
+            ));
+        };
+        let types = prepared.param_type_ids();
+        let query = Filling {
+            text: known.text(),
+            select,
+            types,
+            params: &params,
+            executed: true,
+        };
+        self.create_table_as(query, into, RelationKind::Table, create.if_not_exists, sink)
     }
 
     /// SELECT INTO; the clause stands in the first SELECT of a UNION.
@@ -268,14 +332,14 @@ impl Session {
         }
         let into = first.into_clause.take();
         let into = into.ok_or_else(|| Error::internal("SELECT INTO nothing"))?;
-        self.create_table_as(text, &select, &into, RelationKind::Table, false, sink)
+        let query = Filling::of(text, &select);
+        self.create_table_as(query, &into, RelationKind::Table, false, sink)
     }
 
     /// Makes a table of the rows of a query.
     fn create_table_as(
         &mut self,
-        text: &str,
-        select: &SelectStmt,
+        query: Filling<'_>,
         into: &IntoClause,
         kind: RelationKind,
         if_not_exists: bool,
@@ -297,7 +361,8 @@ impl Session {
             self.pass_over_existing(&name, if_not_exists, sink)?;
             return Ok(tag(done));
         }
-        let (bound, catalog) = self.bind_and_lock(text, select, into.skip_data)?;
+        let (bound, catalog) =
+            self.bind_and_lock(query.text, query.select, into.skip_data, query.types)?;
         let mut table = Table {
             oid: self.new_oid()?,
             schema,
@@ -312,18 +377,20 @@ impl Session {
             )?,
             ..Table::default()
         };
+        set_options(&mut table, &into.options)?;
         self.note_on_commit(table.oid, into.on_commit, is_local(table.oid))?;
         if kind == RelationKind::MaterializedView {
-            let query = self.try_binding("", &catalog, |binder| binder.fixed_query(select))?;
-            if query.uses.iter().any(|uses| is_local(uses.relation)) {
+            let fixed =
+                self.try_binding("", &catalog, |binder| binder.fixed_query(query.select))?;
+            if fixed.uses.iter().any(|uses| is_local(uses.relation)) {
                 return Err(Error::new(
                     SqlState::FEATURE_NOT_SUPPORTED,
                     "materialized views must not use temporary tables or views",
                 ));
             }
             table.view = Some(View {
-                query: query.text,
-                uses: query.uses,
+                query: fixed.text,
+                uses: fixed.uses,
                 check_option: CheckOption::None,
                 populated: !into.skip_data,
             });
@@ -335,15 +402,23 @@ impl Session {
         self.changed_catalog();
         if into.skip_data {
             self.may_use_types_of(&catalog, named)?;
-            return Ok(tag(done));
+            return Ok(match query.executed {
+                true => CommandTag {
+                    name: "SELECT",
+                    rows: Some(0),
+                },
+                false => tag(done),
+            });
         }
         bound.check_populated(&catalog)?;
         let rows = match kind {
             RelationKind::MaterializedView => {
                 let owner = table.owner;
-                self.as_owner(owner, |session| session.fill_table(table, bound.plan))?
+                self.as_owner(owner, |session| {
+                    session.fill_table(table, bound.plan, query.params)
+                })?
             }
-            _ => self.fill_table(table, bound.plan)?,
+            _ => self.fill_table(table, bound.plan, query.params)?,
         };
         // Who may not read the tables hears of that first.
         self.may_use_types_of(&catalog, named)?;
@@ -354,7 +429,7 @@ impl Session {
     }
 
     /// Inserts the rows of a plan into a new table.
-    fn fill_table(&mut self, table: Table, source: UncheckedPlan) -> Result<u64> {
+    fn fill_table(&mut self, table: Table, source: UncheckedPlan, params: &[Datum]) -> Result<u64> {
         let (table, catalog) = (Arc::new(table), self.current_catalog()?);
         let entries = self.try_binding("", &catalog, |binder| binder.entries(&table))?;
         let target = Target {
@@ -390,7 +465,7 @@ impl Session {
         });
         self.run_plan(
             &planned,
-            &[],
+            params,
             &mut Output::Rows(&mut RowStore::default(), usize::MAX),
         )
     }
@@ -442,7 +517,7 @@ impl Session {
         self.changed_catalog();
         if !skip_data {
             bound.check_populated(&catalog)?;
-            self.fill_table(new, bound.plan)?;
+            self.fill_table(new, bound.plan, &[])?;
         }
         Ok(())
     }

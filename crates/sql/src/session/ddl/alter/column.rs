@@ -299,6 +299,10 @@ impl Session {
             let definition = column_def(command)?;
             let (ty, typmod, collation) = self.type_of(text, catalog, definition)?;
             self.may_use_type(catalog, ty)?;
+            let counts = [TypeId::INT2, TypeId::INT4, TypeId::INT8].contains(&ty);
+            if old.columns[place].identity != Identity::None && !counts {
+                return Err(super::super::sequence::wrong_type(true));
+            }
             super::super::composite::check_not_itself(catalog, old, ty)?;
             let using = definition.raw_default.as_deref();
             let program = self.try_binding(text, catalog, |binder| {

@@ -137,7 +137,7 @@ impl Session {
             let of_rows = kind == Type::AtSetStatistics && table.kind.has_rows();
             if matches!(kind, Type::AtChangeOwner)
                 || of_rows
-                || of_view && table.kind == RelationKind::View
+                || (of_view || kind == Type::AtColumnDefault) && table.kind == RelationKind::View
             {
                 continue;
             }

@@ -1,0 +1,36 @@
+-- names: zdp
+-- Parts of values of domains, and rows with fields of domains of JSON.
+create domain zdp_pair as int[] check (value[1] < value[2]);
+create type zdp_inner as (x int, y int);
+create domain zdp_ordered as zdp_inner check ((value).x <= (value).y);
+create domain zdp_positive as int check (value > 0) not null;
+create type zdp_row as (n zdp_positive, p zdp_pair, i zdp_inner, rows zdp_inner[]);
+create table zdp (id int primary key, a zdp_pair, o zdp_ordered, many zdp_ordered[], r zdp_row);
+insert into zdp (id, a[1], a[2]) values (1, 2, 1);
+insert into zdp (id, a[1], a[2]) values (1, 1, 2);
+insert into zdp (id, o.x, o.y) values (2, 3, 1);
+insert into zdp (id, o.y, o.x) values (2, 3, 1);
+update zdp set a[1] = 5 where id = 1;
+update zdp set a[2] = 7, a[1] = 5 where id = 1 returning a;
+update zdp set o.x = 9 where id = 2;
+update zdp set o.x = 9, o.y = 10 where id = 2 returning o;
+insert into zdp (id, many[1].x, many[1].y) values (3, 5, 1);
+insert into zdp (id, many) values (3, array[row(1, 2)::zdp_ordered]);
+update zdp set many[1].y = 0 where id = 3;
+update zdp set many[1].y = 8 where id = 3 returning many;
+update zdp set r.n = -1 where id = 1;
+update zdp set r.n = 1 where id = 1 returning r;
+select json_populate_record(null::zdp_row, '{"n": 1, "p": [1, 2], "i": {"x": 1}}');
+select jsonb_populate_record(null::zdp_row, '{"n": 1, "p": [2, 1]}');
+select jsonb_populate_record(null::zdp_row, '{"n": null}');
+select json_populate_record(null::zdp_row, '{"p": [1, 2]}');
+select json_populate_record(row(7, null, null, null)::zdp_row, '{"p": [1, 2]}');
+select json_populate_record(row(1, 2)::zdp_ordered, '{"x": 1, "y": 0}');
+select json_populate_record(row(1, 2)::zdp_ordered, '{"x": 1}');
+select n, p, (i).y from jsonb_populate_record(null::zdp_row, '{"n": 4, "p": "{3,4}", "i": {"y": 2}}') as q;
+select json_populate_record(null::zdp_row, '{"n": 1, "p": [[1], [2, 3]]}');
+select json_populate_record(null::zdp_row, null);
+drop table zdp;
+drop type zdp_row;
+drop domain zdp_ordered, zdp_pair, zdp_positive;
+drop type zdp_inner;

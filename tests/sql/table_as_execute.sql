@@ -1,0 +1,31 @@
+-- names: zte
+-- CREATE TABLE AS EXECUTE.
+create table zte_rows (a int primary key, b text);
+insert into zte_rows values (1, 'one'), (2, 'two'), (3, null);
+prepare zte_query (int, text) as select a, b || $2 as c from zte_rows where a <= $1;
+create table zte_made as execute zte_query (2, '!');
+select * from zte_made order by a;
+create table zte_made as execute zte_query (2, '!');
+create table if not exists zte_made as execute zte_query (2, '!');
+create temp table zte_empty (x) as execute zte_query (3, 'x') with no data;
+select * from zte_empty;
+create table zte_none as execute zte_query (2);
+create table zte_none as execute zte_query (1 / 0, '');
+create table zte_none as execute zte_nothing;
+prepare zte_insert as insert into zte_rows values (9, 'nine') returning *;
+create table zte_none as execute zte_insert;
+create role zte_other;
+grant create, usage on schema public to zte_other;
+set role zte_other;
+create table zte_none as execute zte_query (2, '!');
+reset role;
+revoke create, usage on schema public from zte_other;
+drop role zte_other;
+begin;
+create table zte_none as execute zte_query (3, null);
+rollback;
+select count(*) from zte_none;
+select count(*) from zte_rows;
+deallocate zte_query;
+deallocate zte_insert;
+drop table zte_rows, zte_made, zte_empty;

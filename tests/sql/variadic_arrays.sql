@@ -1,0 +1,30 @@
+-- names: zva
+-- Built-in functions that are given the array of VARIADIC.
+select concat(variadic array[1, 2, null, 3]), concat_ws(',', variadic array[1, null, 3]);
+select concat('a', variadic array['b', 'c']);
+select concat(variadic null::int[]) is null, concat_ws(',', variadic null::int[]) is null, concat(variadic '{}'::int[]) = '';
+select format('%2$s, %1$s', variadic array['first', 'second']), format('Hello', variadic null::int[]), format('%s', variadic array[true]);
+select num_nulls(variadic array[1, null, null]), num_nonnulls(variadic array[1, null, null]), num_nulls(variadic null::text[]) is null;
+select json_build_array(variadic array['a', null]), json_build_object(variadic '{1,2,3,4}'::int[]), jsonb_build_array(variadic '{{1,4},{2,5}}'::int[]), jsonb_build_object(variadic array['k', 'v']);
+select json_build_object(variadic '{a,b,c}'::text[]);
+select jsonb_build_object(variadic array[null, 'a']::text[]);
+select json_extract_path('{"a": {"b": 1}}', variadic array['a', 'b']), jsonb_extract_path_text('{"a": [10, 20]}', variadic '{a,1}'), jsonb_extract_path('{"a": 1}', variadic null) is null;
+select int4multirange(variadic array[int4range(1, 3), int4range(2, 9)]), int4multirange(variadic '{}'::int4range[]);
+select concat_ws(',', variadic 10);
+select concat(variadic 'x');
+select abs(variadic array[1]);
+select upper(variadic array['a'], 1);
+select concat(distinct variadic array[1]);
+create table zva (id int primary key, parts text[]);
+insert into zva values (1, '{a,b}'), (2, '{}'), (3, null);
+select id, concat_ws('+', variadic parts) from zva order by 1;
+select concat(variadic parts), concat(variadic parts) is null as missing, count(*) from zva group by concat(variadic parts) order by 1, 2;
+select concat(parts), concat(variadic parts) from zva group by parts order by 1;
+create view zva_view as select id, concat_ws('-', variadic parts) as joined from zva;
+select * from zva_view order by 1;
+select format('>>%*s<<', 10, 'x'), format('>>%2$*1$L<<', -10, 'x'), format('>>%-*s<<', 4, 'x'), format('>>%*s<<', null, 'x'), format('>>%*1$s<<', 3, 'x');
+select format('%*0$s', 'x');
+select format('%*s', 'x', 'y');
+select format('%*s', 3);
+drop view zva_view;
+drop table zva;

@@ -1,0 +1,37 @@
+-- names: zvd
+-- Defaults of a view's columns come before those of the table.
+create table zvd_base (a int primary key, b text default 'table', c text default 'table', d int generated always as identity, e text);
+create view zvd_top as select a as aa, b as bb, c as cc, upper(e) as u from zvd_base;
+create view zvd_over as select cc as ccc, aa as aaa, bb as bbb from zvd_top;
+alter view zvd_top alter column bb set default 'view';
+insert into zvd_top (aa) values (1);
+insert into zvd_top (aa, bb) values (2, default), (3, 'given');
+insert into zvd_over (aaa) values (4);
+alter view zvd_over alter bbb set default 'over';
+insert into zvd_over (aaa) values (5);
+insert into zvd_over (aaa, ccc) values (6, default);
+update zvd_top set bb = default, cc = default where aa = 3;
+insert into zvd_base (a) values (7);
+select a, b, c from zvd_base order by a;
+alter view zvd_over alter bbb drop default;
+insert into zvd_over (aaa) values (8);
+select a, b, c from zvd_base where a = 8;
+create or replace view zvd_top as select a as aa, b as bb, c as cc, upper(e) as u, e from zvd_base;
+insert into zvd_top (aa) values (9) returning *;
+alter view zvd_top alter u set default 'nothing can be put there';
+insert into zvd_top (aa) values (10);
+insert into zvd_over (aaa) values (10);
+update zvd_top set bb = default where aa = 9;
+select a, b, c from zvd_base where a >= 9;
+alter view zvd_top alter u drop default;
+alter view zvd_top alter nothing set default 1;
+alter view zvd_top alter bb set not null;
+alter view zvd_top add column z int;
+create role zvd_other;
+grant select on zvd_top to zvd_other;
+set role zvd_other;
+alter view zvd_top alter bb set default 'stolen';
+reset role;
+drop view zvd_top cascade;
+drop table zvd_base;
+drop role zvd_other;

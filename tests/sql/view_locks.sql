@@ -1,0 +1,36 @@
+-- names: zvl
+-- Who locks rows through a view needs UPDATE on it, and its owner on what is below.
+create role zvl_one;
+create role zvl_two;
+create table zvl_base (a int primary key, b text);
+insert into zvl_base values (1, 'x');
+grant select on zvl_base to zvl_one;
+grant create, usage on schema public to zvl_one, zvl_two;
+set role zvl_one;
+create view zvl_view as select * from zvl_base;
+grant select, update on zvl_view to zvl_two;
+select * from zvl_view;
+select * from zvl_view for update;
+select * from zvl_view for share;
+set role zvl_two;
+create view zvl_over as select a from zvl_view;
+select * from zvl_over for key share;
+select * from zvl_over;
+reset role;
+grant update on zvl_base to zvl_one;
+set role zvl_two;
+select * from zvl_over for update;
+set role zvl_one;
+select * from zvl_view for no key update;
+revoke update on zvl_view from zvl_two;
+set role zvl_two;
+select * from zvl_over for update;
+select * from zvl_view for update;
+reset role;
+alter view zvl_over set (security_invoker = true);
+select * from zvl_over for update;
+drop view zvl_over;
+drop view zvl_view;
+drop table zvl_base;
+revoke create, usage on schema public from zvl_one, zvl_two;
+drop role zvl_one, zvl_two;
