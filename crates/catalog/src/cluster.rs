@@ -19,7 +19,7 @@ use super::routine::{self, Routine};
 use super::statistics;
 use super::store::{self, claim_name, free_name, NameClass};
 use super::user_type::{self, UserType};
-use super::{Database, Role};
+use super::{Database, Locale, Role};
 use crate::layout::{
     self, COMMENTS, MEMBERS, PRIVILEGES, ROUTINES, SETTINGS, STATISTICS, USER_TYPES,
 };
@@ -195,6 +195,22 @@ fn limit(row: &Row<'_>, column: usize) -> i32 {
 
 const TEMPLATE: u8 = 1;
 const CLOSED: u8 = 2;
+const COLLATE_C: u8 = 4;
+const CTYPE_C: u8 = 8;
+
+fn locale_flag(locale: Locale, flag: u8) -> u8 {
+    match locale {
+        Locale::C => flag,
+        Locale::Utf8 => 0,
+    }
+}
+
+fn locale_of(flags: u8, flag: u8) -> Locale {
+    match flags & flag {
+        0 => Locale::Utf8,
+        _ => Locale::C,
+    }
+}
 
 pub(super) fn database_row(database: &Database) -> Vec<u8> {
     let template = if database.template { TEMPLATE } else { 0 };
@@ -202,7 +218,10 @@ pub(super) fn database_row(database: &Database) -> Vec<u8> {
     RowBuilder::new(4)
         .value(database.name.as_bytes())
         .value(&database.owner.to_be_bytes())
-        .value(&[template | closed])
+        .value(&[template
+            | closed
+            | locale_flag(database.collate, COLLATE_C)
+            | locale_flag(database.ctype, CTYPE_C)])
         .value(&database.connection_limit.to_be_bytes())
         .finish()
 }
@@ -220,6 +239,8 @@ pub(super) fn database_of(oid: u32, row: &Row<'_>) -> Result<Database> {
         template: flags & TEMPLATE != 0,
         open: flags & CLOSED == 0,
         connection_limit: limit(row, 3),
+        collate: locale_of(flags, COLLATE_C),
+        ctype: locale_of(flags, CTYPE_C),
     })
 }
 

@@ -30,7 +30,7 @@ use super::domain::Domain;
 use super::operator_class::extension_of;
 use super::routine::built_in_trigger;
 use super::view::named_by_oid;
-use super::{Catalog, Index, Policy, RelationRef, Routine, Table, Uses, PG_CATALOG};
+use super::{Catalog, Index, Policy, RelationRef, Routine, RoutineKind, Table, Uses, PG_CATALOG};
 use functions::strings::quote_identifier;
 use types::TypeId;
 
@@ -160,6 +160,10 @@ impl Object {
                 None => format!("type {}", id.0),
             },
             Object::Routine(oid) => match catalog.routine(oid) {
+                // An aggregate is a function here, as in PostgreSQL.
+                Some(routine) if routine.kind == RoutineKind::Aggregate => {
+                    format!("function {}", routine_text(catalog, search_path, routine))
+                }
                 Some(routine) => format!(
                     "{} {}",
                     routine.kind.noun(),
@@ -316,6 +320,14 @@ impl Catalog {
                 edges.add_type(object, argument.type_id);
             }
             edges.add_uses(object, &routine.uses);
+            if let Some(parts) = &routine.aggregate {
+                edges.add_type(object, parts.state);
+                for function in [parts.transition, parts.last, parts.combine] {
+                    if self.routine(function).is_some() {
+                        edges.add(object, DependencyKind::Normal, Object::Routine(function));
+                    }
+                }
+            }
         }
         for table in self.tables.iter().filter(|table| table.kind.has_rows()) {
             for index in &table.indexes {
@@ -339,11 +351,13 @@ impl Catalog {
                 edges.add(Object::Type(*id), DependencyKind::Member, own);
             }
         }
-        // Stored text names relations and routines alike by oid.
+        // Stored text names relations, routines and constraints alike by oid.
         for edge in &mut edges.0 {
             if let Object::Relation(oid) = edge.referenced {
                 if self.routine(oid).is_some() {
                     edge.referenced = Object::Routine(oid);
+                } else if self.table_by_oid(oid).is_none() && self.constraint(oid).is_some() {
+                    edge.referenced = Object::Constraint(oid);
                 }
             }
         }

@@ -38,7 +38,7 @@ const FORMAT_OF_TRIGGERS: u64 = 7;
 const FORMAT_OF_PARTITIONS: u64 = 9;
 
 // Of format 10 are those whose indexes may have constraints that are checked later, and of format 11
-// those that may have exclusion constraints, by flags that older ones never have.
+// those that may have exclusion constraints or options of columns, by flags that older ones never have.
 
 /// The row of a table.
 pub fn encode(table: &Table) -> Vec<u8> {
@@ -65,14 +65,21 @@ pub fn encode(table: &Table) -> Vec<u8> {
         out.push(column.identity as u8);
         let has_collation = column.collation != 0;
         let has_domain = column.domain != TypeId::NONE;
+        let has_options = !column.options.is_empty();
         out.push(
-            u8::from(column.generated) | u8::from(has_collation) << 1 | u8::from(has_domain) << 2,
+            u8::from(column.generated)
+                | u8::from(has_collation) << 1
+                | u8::from(has_domain) << 2
+                | u8::from(has_options) << 3,
         );
         if has_collation {
             put_varint(&mut out, u64::from(column.collation));
         }
         if has_domain {
             put_varint(&mut out, u64::from(column.domain.0));
+        }
+        if has_options {
+            put_options(&mut out, &column.options);
         }
         put_varint(&mut out, column.generated_from.len() as u64);
         for place in &column.generated_from {
@@ -127,14 +134,14 @@ pub fn encode(table: &Table) -> Vec<u8> {
     for key in &table.foreign_keys {
         foreign::put(&mut out, key);
     }
-    put_varint(&mut out, table.options.len() as u64);
-    for (name, value) in &table.options {
-        put_bytes(&mut out, name.as_bytes());
-        put_bytes(&mut out, value.as_bytes());
-    }
+    put_options(&mut out, &table.options);
     put_part(&mut out, table.view.as_ref(), view::encode);
     put_part(&mut out, table.sequence.as_ref(), sequence::encode);
-    out.push(u8::from(table.row_security) | u8::from(table.force_row_security) << 1);
+    out.push(
+        u8::from(table.row_security)
+            | u8::from(table.force_row_security) << 1
+            | u8::from(table.unlogged) << 2,
+    );
     put_varint(&mut out, table.policies.len() as u64);
     for policy in &table.policies {
         policy::put(&mut out, policy);
@@ -219,9 +226,7 @@ pub fn decode(row: &[u8]) -> Result<Table> {
         indexes: read_list(&mut reader, |reader| read_index(reader, format))?,
         checks: read_list(&mut reader, read_check)?,
         foreign_keys: read_list(&mut reader, foreign::read)?,
-        options: read_list(&mut reader, |reader| {
-            Ok((reader.str()?.to_owned(), reader.str()?.to_owned()))
-        })?,
+        options: read_options(&mut reader)?,
         view: read_part::<View>(&mut reader, view::decode)?,
         sequence: read_part::<Sequence>(&mut reader, sequence::decode)?,
         ..Table::default()
@@ -230,6 +235,7 @@ pub fn decode(row: &[u8]) -> Result<Table> {
         let flags = reader.u8()?;
         table.row_security = flags & 1 != 0;
         table.force_row_security = flags & 2 != 0;
+        table.unlogged = flags & 4 != 0;
         table.policies = read_list(&mut reader, policy::read)?;
     }
     if format >= FORMAT_OF_TRIGGERS {
@@ -269,6 +275,9 @@ fn read_column(reader: &mut Reader<'_>) -> Result<Column> {
     if flags & 4 != 0 {
         column.domain = TypeId(reader.varint_as()?);
     }
+    if flags & 8 != 0 {
+        column.options = read_options(reader)?;
+    }
     Ok(Column {
         generated_from: read_list(reader, |reader| reader.varint_as())?,
         dropped: reader.u8()? != 0,
@@ -277,6 +286,20 @@ fn read_column(reader: &mut Reader<'_>) -> Result<Column> {
             _ => Some(reader.bytes()?.to_vec()),
         },
         ..column
+    })
+}
+
+fn put_options(out: &mut Vec<u8>, options: &[(String, String)]) {
+    put_varint(out, options.len() as u64);
+    for (name, value) in options {
+        put_bytes(out, name.as_bytes());
+        put_bytes(out, value.as_bytes());
+    }
+}
+
+fn read_options(reader: &mut Reader<'_>) -> Result<Vec<(String, String)>> {
+    read_list(reader, |reader| {
+        Ok((reader.str()?.to_owned(), reader.str()?.to_owned()))
     })
 }
 
@@ -420,6 +443,7 @@ mod tests {
                 generated_from: vec![3],
                 dropped: false,
                 missing: Some(vec![0, 0, 0, 7]),
+                options: vec![("n_distinct".to_owned(), "-0.5".to_owned())],
             }],
             indexes: vec![
                 Index {
@@ -486,6 +510,7 @@ mod tests {
             }],
             row_security: true,
             force_row_security: true,
+            unlogged: true,
             policies: vec![Policy {
                 oid: 16_389,
                 name: "own".to_owned(),

@@ -126,6 +126,39 @@ pub struct Database {
     pub open: bool,
     /// How many sessions there may be in it, or -1.
     pub connection_limit: i32,
+    /// By which locale texts are ordered.
+    pub collate: Locale,
+    /// Which characters its letters are, and what their other cases are.
+    pub ctype: Locale,
+}
+
+/// A locale that databases can have; texts are in the order of code points in either.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Locale {
+    /// `C.UTF-8`, whose letters are those of all scripts.
+    #[default]
+    Utf8,
+    /// `C`, whose letters are those of ASCII.
+    C,
+}
+
+impl Locale {
+    /// The locale of a name; none for one that is not here. `POSIX` is C.
+    pub fn named(name: &str) -> Option<Locale> {
+        match name.to_ascii_lowercase().as_str() {
+            "c" | "posix" => Some(Locale::C),
+            "c.utf-8" | "c.utf8" => Some(Locale::Utf8),
+            _ => None,
+        }
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Locale::Utf8 => "C.UTF-8",
+            Locale::C => "C",
+        }
+    }
 }
 
 /// A role.
@@ -185,6 +218,8 @@ impl Default for Database {
             template: false,
             open: true,
             connection_limit: -1,
+            collate: Locale::default(),
+            ctype: Locale::default(),
         }
     }
 }
@@ -265,6 +300,8 @@ pub struct Table {
     pub row_security: bool,
     /// Whether they do so for its owner too.
     pub force_row_security: bool,
+    /// Whether it was made UNLOGGED. Its rows are kept as any others are.
+    pub unlogged: bool,
     /// Its policies, which may be there without being in force.
     pub policies: Vec<Policy>,
     /// Its triggers, by name.
@@ -314,6 +351,8 @@ pub struct Column {
     /// The stored value that rows have which are older than the column: its default when it was
     /// added.
     pub missing: Option<Vec<u8>>,
+    /// What ALTER COLUMN … SET (…) has said, in that order.
+    pub options: Vec<(String, String)>,
 }
 
 impl Column {
@@ -323,6 +362,13 @@ impl Column {
             TypeId::NONE => (self.type_id, self.typmod),
             domain => (domain, types::NO_TYPMOD),
         }
+    }
+
+    /// How many values ANALYZE is to take the column to have, as [`ColumnStatistics::distinct`] says it.
+    pub fn said_distinct(&self) -> Option<f32> {
+        let said = self.options.iter().find(|known| known.0 == "n_distinct");
+        let said = said.and_then(|known| known.1.parse::<f64>().ok());
+        said.map(|said| said as f32).filter(|said| *said != 0.0)
     }
 }
 

@@ -18,6 +18,7 @@ use base::hash::HashMap;
 use base::row::{Row, RowBuilder};
 use base::{Error, Result};
 
+use super::descriptor::{put_text, read_text};
 use super::lists::read_list;
 use super::view::{put_uses, read_uses, Uses};
 use super::Catalog;
@@ -31,6 +32,8 @@ pub enum RoutineKind {
     Function,
     /// Called by CALL.
     Procedure,
+    /// Called over many rows ([`Routine::aggregate`]).
+    Aggregate,
 }
 
 impl RoutineKind {
@@ -39,6 +42,7 @@ impl RoutineKind {
         match self {
             RoutineKind::Function => "function",
             RoutineKind::Procedure => "procedure",
+            RoutineKind::Aggregate => "aggregate",
         }
     }
 }
@@ -126,6 +130,27 @@ pub struct Argument {
     pub default: Option<String>,
 }
 
+/// What an aggregate is made of. Functions are named by oid, also built-in ones.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AggregateParts {
+    /// What makes a new state of the state and a row's arguments.
+    pub transition: u32,
+    /// The type of the state.
+    pub state: TypeId,
+    /// The state before the first row, as text; NULL if there is none.
+    pub initial: Option<String>,
+    /// What makes the result of the state, or 0: it is the result.
+    pub last: u32,
+    /// Whether that is given NULLs in the places of the arguments.
+    pub last_extra: bool,
+    /// What that does to the state, `aggfinalmodify`: nothing (`r`), or something (`s`, `w`).
+    pub last_modifies: u8,
+    /// What makes one state of two, or 0. Nothing calls it: rows are never divided.
+    pub combine: u32,
+    /// How large a state is, in bytes; 0 for what is usual.
+    pub space: u32,
+}
+
 /// A function or a procedure.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Routine {
@@ -171,6 +196,8 @@ pub struct Routine {
     pub atomic: bool,
     /// What such a body and the defaults need.
     pub uses: Vec<Uses>,
+    /// Of an aggregate what it is made of; it has no body.
+    pub aggregate: Option<Box<AggregateParts>>,
 }
 
 impl Routine {
@@ -202,7 +229,7 @@ impl Routine {
     /// What identifies it among overloads: of a procedure the outputs count too.
     pub fn identity(&self) -> Vec<TypeId> {
         let counts = |argument: &&Argument| match self.kind {
-            RoutineKind::Function => argument.mode.is_input(),
+            RoutineKind::Function | RoutineKind::Aggregate => argument.mode.is_input(),
             RoutineKind::Procedure => argument.mode != Mode::Table,
         };
         let counted = self.arguments.iter().filter(counts);
@@ -316,7 +343,11 @@ pub(super) fn encode(routine: &Routine) -> Vec<u8> {
         put_varint(&mut out, u64::from(number));
     }
     text(&mut out, &routine.name);
-    out.push(u8::from(routine.kind == RoutineKind::Procedure));
+    out.push(match routine.kind {
+        RoutineKind::Function => 0,
+        RoutineKind::Procedure => 1,
+        RoutineKind::Aggregate => 2,
+    });
     out.push(match routine.language {
         Language::Sql => 0,
         Language::PlPgSql => 1,
@@ -352,6 +383,20 @@ pub(super) fn encode(routine: &Routine) -> Vec<u8> {
     }
     text(&mut out, &routine.body);
     put_uses(&mut out, &routine.uses);
+    if let Some(parts) = &routine.aggregate {
+        for number in [
+            parts.transition,
+            parts.state.0,
+            parts.last,
+            parts.combine,
+            parts.space,
+        ] {
+            put_varint(&mut out, u64::from(number));
+        }
+        out.push(u8::from(parts.last_extra));
+        out.push(parts.last_modifies);
+        put_text(&mut out, parts.initial.as_deref());
+    }
     RowBuilder::new(1).value(&out).finish()
 }
 
@@ -373,7 +418,9 @@ pub(super) fn decode(row: &[u8]) -> Result<Routine> {
     let name = reader.str()?.to_owned();
     let kind = match reader.u8()? {
         0 => RoutineKind::Function,
-        _ => RoutineKind::Procedure,
+        1 => RoutineKind::Procedure,
+        2 => RoutineKind::Aggregate,
+        other => return Err(Error::corrupted(format!("a routine of kind {other}"))),
     };
     let language = match reader.u8()? {
         0 => Language::Sql,
@@ -425,5 +472,22 @@ pub(super) fn decode(row: &[u8]) -> Result<Routine> {
         })?,
         body: reader.str()?.to_owned(),
         uses: read_uses(reader)?,
+        aggregate: match kind {
+            RoutineKind::Aggregate => Some(Box::new(read_parts(reader)?)),
+            _ => None,
+        },
+    })
+}
+
+fn read_parts(reader: &mut Reader<'_>) -> Result<AggregateParts> {
+    Ok(AggregateParts {
+        transition: reader.varint_as()?,
+        state: TypeId(reader.varint_as()?),
+        last: reader.varint_as()?,
+        combine: reader.varint_as()?,
+        space: reader.varint_as()?,
+        last_extra: reader.u8()? != 0,
+        last_modifies: reader.u8()?,
+        initial: read_text(reader)?,
     })
 }

@@ -205,6 +205,7 @@ const LISTED: &[Definition] = &[
     define("default_transaction_deferrable", Kind::Bool, "off", "Sets the default deferrable status of new transactions."),
     define("default_transaction_isolation", Kind::Enum(ISOLATIONS), "read committed", "Sets the transaction isolation level of each new transaction."),
     reported("default_transaction_read_only", Kind::Bool, "off", "Sets the default read-only status of new transactions."),
+    define("default_with_oids", Kind::Bool, "off", "WITH OIDS is no longer supported; this can only be false."),
     define("escape_string_warning", Kind::Bool, "on", "Warn about backslash escapes in ordinary string literals."),
     define("extra_float_digits", Kind::Int(-15, 3), "1", "Sets the number of digits displayed for floating-point values."),
     define("hash_mem_multiplier", Kind::Multiplier, "2", "Multiple of work_mem to use for hash tables."),
@@ -924,7 +925,10 @@ fn shown(definition: &Definition, value: &str) -> String {
 
 /// Settings that SHOW ALL passes over.
 fn is_hidden(name: &str) -> bool {
-    matches!(name, "is_superuser" | "role" | "session_authorization")
+    matches!(
+        name,
+        "default_with_oids" | "is_superuser" | "role" | "session_authorization"
+    )
 }
 
 #[cfg(test)]

@@ -49,6 +49,7 @@ pub mod json;
 pub mod keywords;
 mod moments;
 mod network;
+mod normal;
 pub mod ordered_set;
 pub mod pattern;
 mod ranges;
@@ -71,6 +72,7 @@ mod table_aggregates;
 mod table_casts;
 mod table_catalog;
 mod table_compare;
+mod table_io;
 mod table_json;
 mod table_moment;
 mod table_network;
@@ -86,6 +88,7 @@ mod template;
 mod to_char;
 mod to_char_number;
 mod to_number;
+mod type_io;
 pub mod window;
 
 // The tables name functions by modules of the crate.

@@ -4,7 +4,7 @@ use base::coro;
 use base::error::{Error, Result, SqlState};
 
 use super::arguments::Arguments;
-use super::strings::fold;
+use super::strings::{fold_letters, Letters};
 use super::Call;
 use types::Datum;
 
@@ -184,7 +184,21 @@ pub(super) use matchers;
 
 matchers! {
     text_like text_not_like(text, pattern) like(text, pattern)?;
-    text_ilike text_not_ilike(text, pattern) like(&fold(text)?, &fold(pattern)?)?;
+}
+
+/// ILIKE.
+fn ilike(call: &Call<'_>, args: &[Datum]) -> Result<bool> {
+    let letters = Letters::of(call);
+    let text = fold_letters(letters, args.text(0)?)?;
+    like(&text, &fold_letters(letters, args.text(1)?)?)
+}
+
+pub(crate) fn text_ilike(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    ilike(call, args).map(Datum::Bool)
+}
+
+pub(crate) fn text_not_ilike(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    ilike(call, args).map(|is| Datum::Bool(!is))
 }
 
 #[cfg(test)]

@@ -51,6 +51,7 @@ fn listed() -> impl Iterator<Item = &'static Function> {
         super::table_system::FUNCTIONS,
         super::table_catalog::FUNCTIONS,
         super::table_sets::FUNCTIONS,
+        super::table_io::FUNCTIONS,
         super::table_json::FUNCTIONS,
         super::table_search::FUNCTIONS,
         super::table_ranges::FUNCTIONS,

@@ -126,12 +126,52 @@ pub(crate) fn bit_length(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     }
 }
 
-pub(crate) fn upper(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
-    map_chars(args.text(0)?, |c| single(c.to_uppercase(), c)).map(Growing::into_datum)
+pub(crate) fn upper(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    let letters = Letters::of(call);
+    map_chars(args.text(0)?, |c| letters.upper(c)).map(Growing::into_datum)
 }
 
-pub(crate) fn lower(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
-    map_chars(args.text(0)?, base::fold::lower).map(Growing::into_datum)
+pub(crate) fn lower(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    let letters = Letters::of(call);
+    map_chars(args.text(0)?, |c| letters.lower(c)).map(Growing::into_datum)
+}
+
+/// Which characters have two cases.
+#[derive(Clone, Copy)]
+pub(crate) enum Letters {
+    All,
+    /// Those of a database whose `LC_CTYPE` is C.
+    Ascii,
+}
+
+impl Letters {
+    pub(crate) fn of(call: &Call<'_>) -> Letters {
+        match call.context.ascii_letters {
+            true => Letters::Ascii,
+            false => Letters::All,
+        }
+    }
+
+    fn upper(self, c: char) -> char {
+        match self {
+            Letters::All => single(c.to_uppercase(), c),
+            Letters::Ascii => c.to_ascii_uppercase(),
+        }
+    }
+
+    fn lower(self, c: char) -> char {
+        match self {
+            Letters::All => base::fold::lower(c),
+            Letters::Ascii => c.to_ascii_lowercase(),
+        }
+    }
+
+    fn has(self, c: char) -> bool {
+        match self {
+            Letters::All => c.is_alphanumeric(),
+            Letters::Ascii => c.is_ascii_alphanumeric(),
+        }
+    }
 }
 
 /// The mapped character, if it is one; C's `towupper` knows no other.
@@ -152,18 +192,24 @@ fn map_chars(text: &str, mut map: impl FnMut(char) -> char) -> Result<Growing> {
 
 /// The text in lower case, character by character.
 pub(crate) fn fold(text: &str) -> Result<String> {
-    let folded = map_chars(text, base::fold::lower)?;
+    fold_letters(Letters::All, text)
+}
+
+/// The same where only some letters have cases.
+pub(crate) fn fold_letters(letters: Letters, text: &str) -> Result<String> {
+    let folded = map_chars(text, |c| letters.lower(c))?;
     Ok(folded.into_string())
 }
 
-pub(crate) fn initcap(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+pub(crate) fn initcap(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    let letters = Letters::of(call);
     let mut inside = false;
     let text = map_chars(args.text(0)?, |c| {
         let mapped = match inside {
-            true => base::fold::lower(c),
-            false => single(c.to_uppercase(), c),
+            true => letters.lower(c),
+            false => letters.upper(c),
         };
-        inside = c.is_alphanumeric();
+        inside = letters.has(c);
         mapped
     })?;
     Ok(text.into_datum())

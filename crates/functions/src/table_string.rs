@@ -203,6 +203,8 @@ functions! {
     6260 "regexp_instr" (TEXT TEXT INT4 INT4 INT4) INT4 "i" regexp::regexp_instr;
     6261 "regexp_instr" (TEXT TEXT INT4 INT4 INT4 TEXT) INT4 "i" regexp::regexp_instr;
     6262 "regexp_instr" (TEXT TEXT INT4 INT4 INT4 TEXT INT4) INT4 "i" regexp::regexp_instr;
+    4350 "normalize" (TEXT TEXT) TEXT "i1" normal::normalize;
+    4351 "is_normalized" (TEXT TEXT) BOOL "i1" normal::is_normalized;
     6163 "bit_count" (BYTEA) INT8 "i" identifiers::bit_count;
     6195 "ltrim" (BYTEA BYTEA) BYTEA "i" identifiers::bytes_ltrim;
     6196 "rtrim" (BYTEA BYTEA) BYTEA "i" identifiers::bytes_rtrim;

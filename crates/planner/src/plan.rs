@@ -5,6 +5,7 @@
 //! columns by their place in it.
 
 mod adjacent;
+mod aggregate;
 mod domain;
 mod entries;
 pub mod foreign;
@@ -30,9 +31,10 @@ use std::sync::Arc;
 use base::engine::{LockWait, RowLock};
 
 use catalog::{Catalog, Index, Table};
-use functions::{Aggregate, Coercion, Function, Volatility};
+use functions::{Coercion, Function, Volatility};
 use types::{Datum, TypeId};
 
+pub use aggregate::{Agg, Finish, OwnAggregate};
 pub use domain::DomainTest;
 pub use entries::{EntryRule, ExclusionRule, KeyValue, Search};
 pub use foreign::Rules;
@@ -61,16 +63,6 @@ pub struct Func(pub &'static Function);
 impl PartialEq for Func {
     fn eq(&self, other: &Func) -> bool {
         self.0.oid == other.0.oid && self.0.variadic == other.0.variadic
-    }
-}
-
-/// An aggregate, compared by identity.
-#[derive(Clone, Copy, Debug)]
-pub struct Agg(pub &'static Aggregate);
-
-impl PartialEq for Agg {
-    fn eq(&self, other: &Agg) -> bool {
-        self.0.oid == other.0.oid
     }
 }
 
@@ -365,7 +357,7 @@ impl Join {
 #[derive(Debug)]
 pub struct AggregatePlan {
     /// Which.
-    pub aggregate: &'static Aggregate,
+    pub aggregate: Agg,
     /// Its arguments.
     pub args: Vec<Program>,
     /// Their types.

@@ -130,6 +130,8 @@ pub struct EvalContext {
     pub extra_float_digits: i32,
     /// `client_encoding`.
     pub encoding: Encoding,
+    /// The database's letters are those of ASCII alone.
+    pub ascii_letters: bool,
     /// `bytea_output` is `escape` rather than `hex`.
     pub bytea_escape: bool,
     /// `pg_trgm`'s thresholds.
@@ -219,6 +221,7 @@ impl EvalContext {
             interval_style: IntervalStyle::Postgres,
             extra_float_digits: 1,
             encoding: Encoding::UTF8,
+            ascii_letters: false,
             bytea_escape: false,
             similarity: Similarity::default(),
             search_config: ENGLISH,

@@ -213,6 +213,8 @@ impl TypeId {
     pub const NONE: TypeId = TypeId(0);
     /// `text[]`.
     pub const TEXT_ARRAY: TypeId = TypeId(1009);
+    /// `cstring[]`.
+    pub const CSTRING_ARRAY: TypeId = TypeId(1263);
     /// `name[]`.
     pub const NAME_ARRAY: TypeId = TypeId(1003);
     /// `aclitem[]`.

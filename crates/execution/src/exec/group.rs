@@ -13,6 +13,7 @@ use base::large::{Items, Large};
 use base::memory::Reservation;
 use base::Result;
 
+use super::accumulate::Accumulating;
 use super::cursor::{open, Cursor};
 use super::measure::Measuring;
 use super::parts::{Part, Parts};
@@ -22,7 +23,6 @@ use super::Exec;
 use crate::exec::program::Evaluate;
 use crate::kept::{row_bytes, HashedPlaces, RowStore, HASHED_BYTES};
 use crate::spool::SpoolReader;
-use functions::Accumulator;
 use planner::plan::Program;
 use planner::plan::{AggregatePlan, GroupingSet, Plan, Row};
 use types::{self, Datum, TypeId};
@@ -135,7 +135,7 @@ impl Groups {
 
 /// One aggregate within one group.
 pub(super) struct State {
-    accumulator: Accumulator,
+    accumulator: Accumulating,
     /// With DISTINCT or ORDER BY, the arguments wait here until the end.
     waiting: Option<Box<Waiting>>,
     /// The memory of the accumulator that was counted.
@@ -152,11 +152,13 @@ struct Waiting {
 impl State {
     /// Before the first row.
     pub(super) fn new(plan: &AggregatePlan) -> State {
-        let mut accumulator = plan.aggregate.start(&plan.types);
+        let mut accumulator = Accumulating::start(&plan.aggregate, &plan.types);
         if plan.aggregate.ordered_set().is_some() {
             let order = plan.order.iter();
             let order = order.map(|key| (key.descending, key.nulls_first));
-            accumulator.sort_by(order.collect());
+            if let Some(built_in) = accumulator.built_in() {
+                built_in.sort_by(order.collect());
+            }
         }
         State {
             accumulator,
@@ -187,22 +189,21 @@ impl State {
         }
         let Some(waiting) = &mut self.waiting else {
             return match plan.args.as_slice() {
-                [] => self.accumulator.step(cx.context, &[]),
+                [] => self.accumulator.step(cx, &[]),
                 [arg] => match arg.as_column() {
                     // What stands in the row needs no copy.
                     Some(place) if !row[place].is_long() => {
-                        self.accumulator.step(cx.context, &row[place..=place])
+                        self.accumulator.step(cx, &row[place..=place])
                     }
                     _ => {
                         let value = arg.eval(cx, row)?;
-                        self.accumulator
-                            .step(cx.context, std::slice::from_ref(&value))
+                        self.accumulator.step(cx, std::slice::from_ref(&value))
                     }
                 },
                 several => {
                     let args = several.iter().map(|arg| arg.eval(cx, row));
                     let args = args.collect::<Result<Row>>()?;
-                    self.accumulator.step(cx.context, &args)
+                    self.accumulator.step(cx, &args)
                 }
             };
         };
@@ -238,13 +239,16 @@ impl State {
     /// What the aggregate raises.
     pub(super) fn finish(mut self, plan: &AggregatePlan, cx: &mut Exec<'_>) -> Result<Datum> {
         let Some(waiting) = &mut self.waiting else {
-            return self.accumulator.finish(cx.context);
+            return self.accumulator.finish(cx);
         };
         let width = plan.args.len();
         let is_sorted = plan.aggregate.ordered_set().is_some();
         if let (true, Some(direct)) = (is_sorted && width > plan.order.len(), plan.args.first()) {
             // It names no columns.
-            self.accumulator.set_direct(direct.eval(cx, &[])?);
+            let direct = direct.eval(cx, &[])?;
+            if let Some(built_in) = self.accumulator.built_in() {
+                built_in.set_direct(direct);
+            }
         }
         let order: Vec<_> = plan
             .order
@@ -263,10 +267,10 @@ impl State {
         let mut held = Reservation::of("An aggregate");
         for row in waiting.rows.iter() {
             cx.tick()?;
-            self.accumulator.step(cx.context, &row[..width])?;
+            self.accumulator.step(cx, &row[..width])?;
             held.set(self.accumulator.bytes())?;
         }
-        self.accumulator.finish(cx.context)
+        self.accumulator.finish(cx)
     }
 }
 

@@ -28,6 +28,7 @@
 //! | [`statistics`] | what was counted |
 //! | [`catalog_functions`], [`privilege_functions`] | functions that ask the catalog |
 
+mod accumulate;
 pub mod activity;
 pub mod advisory;
 mod beside;

@@ -7,7 +7,7 @@
 //! AS $function$ select a + b $function$
 //! ```
 
-use base::Result;
+use base::{Error, Result, SqlState};
 
 use super::catalog_functions::{binding, search_path};
 use super::Exec;
@@ -114,6 +114,12 @@ fn setting_text(name: &str, value: &str) -> String {
 /// # Errors
 /// As [`arguments`].
 pub(super) fn definition(cx: &Exec<'_>, routine: &Routine) -> Result<String> {
+    if routine.kind == RoutineKind::Aggregate {
+        return Err(Error::new(
+            SqlState::WRONG_OBJECT_TYPE,
+            format!("\"{}\" is an aggregate function", routine.name),
+        ));
+    }
     let schema = cx.catalog.schema_by_oid(routine.schema);
     let mut out = format!(
         "CREATE OR REPLACE {} {}.{}({})\n",

@@ -142,6 +142,7 @@ const ABOUT: &[(&str, &[Row])] = &[
         ("default_transaction_deferrable", User, ""),
         ("default_transaction_isolation", User, ""),
         ("default_transaction_read_only", User, ""),
+        ("default_with_oids", User, ""),
         ("idle_in_transaction_session_timeout", User, "A value of 0 turns off the timeout."),
         ("idle_session_timeout", User, "A value of 0 turns off the timeout."),
         ("lock_timeout", User, "A value of 0 turns off the timeout."),

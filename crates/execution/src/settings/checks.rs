@@ -166,6 +166,10 @@ pub(super) fn checked(definition: &Definition, value: &str, current: DateStyle) 
         Kind::Text if name == "application_name" => Ok(printable(value)),
         Kind::Text => check_text(name, value).map(|()| value.to_owned()),
         Kind::Bool => match parse_bool(value) {
+            Some(true) if name == "default_with_oids" => {
+                let message = "tables declared WITH OIDS are not supported";
+                Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message))
+            }
             Some(true) => Ok("on".to_owned()),
             Some(false) => Ok("off".to_owned()),
             None => Err(Error::new(

@@ -26,7 +26,7 @@ pub struct DocumentedSetting {
 
 /// PostgreSQL's settings that clients set, and that nothing here depends on, with the reason. Those
 /// of its planner say so themselves.
-const WITHOUT_EFFECT: [(&str, &str); 14] = [
+const WITHOUT_EFFECT: [(&str, &str); 15] = [
     (
         "deadlock_timeout",
         "Deadlocks are looked for as soon as somebody waits.",
@@ -38,6 +38,10 @@ const WITHOUT_EFFECT: [(&str, &str); 14] = [
     (
         "default_tablespace",
         "There is one for objects, pg_default; another is refused.",
+    ),
+    (
+        "default_with_oids",
+        "No table has oids, in PostgreSQL neither; `on` is refused (0A000).",
     ),
     ("jit", "Nothing is compiled."),
     (

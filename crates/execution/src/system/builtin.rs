@@ -2,7 +2,7 @@
 //! `pg_catalog` themselves.
 
 use super::rows::{array, char, flag, int, oid, small, text, vector, Rows};
-use super::OfBinary;
+use super::{type_functions, OfBinary};
 use catalog::cluster::Address;
 use catalog::collation;
 use catalog::layout::BTREE;
@@ -140,8 +140,9 @@ pub(super) fn type_row(
         ("typtypmod", int(-1)),
         ("typcollation", oid(collation::of_type(ty))),
     ];
+    let own = own.into_iter().chain(type_functions::of_type(ty));
     let is_other = |name: &str| other.iter().any(|known| known.0 == name);
-    let kept: Vec<_> = own.into_iter().filter(|known| !is_other(known.0)).collect();
+    let kept: Vec<_> = own.filter(|known| !is_other(known.0)).collect();
     rows.push(kept.into_iter().chain(other));
 }
 

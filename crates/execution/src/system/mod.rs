@@ -46,6 +46,7 @@ mod settings;
 mod statistics;
 mod storage;
 mod triggers;
+mod type_functions;
 mod user_types;
 
 use rows::Rows;

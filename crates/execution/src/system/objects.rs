@@ -155,6 +155,7 @@ fn schema_acl(catalog: &Catalog, schema: &Schema) -> Datum {
 fn persistence(table: &Table) -> u8 {
     match catalog::local::is_local(table.oid) {
         true => b't',
+        false if table.unlogged => b'u',
         false => b'p',
     }
 }
@@ -186,9 +187,9 @@ fn options(table: &Table) -> Vec<Datum> {
     own.chain(check).collect()
 }
 
-/// `reloptions` of an index.
-fn options_of_index(index: &Index) -> Datum {
-    let own = index.form.options.iter();
+/// Options as an array of `name=value`; NULL if there are none.
+fn shown_options(options: &[(String, String)]) -> Datum {
+    let own = options.iter();
     let own: Vec<_> = own
         .map(|(name, value)| text(format!("{name}={value}")))
         .collect();
@@ -306,7 +307,7 @@ fn classes(catalog: Option<&Catalog>, table: &Table, rows: &mut Rows) {
             ("relnatts", small(index.key_count() + index.include.len())),
             ("relispopulated", flag(true)),
             ("relreplident", char(b'n')),
-            ("reloptions", options_of_index(index)),
+            ("reloptions", shown_options(&index.form.options)),
         ]);
     }
 }
@@ -395,6 +396,7 @@ pub(super) fn attribute(
         ("attinhcount", int(i32::from(inherited && !dropped))),
         ("attcollation", oid(collation)),
         ("attacl", acl),
+        ("attoptions", shown_options(&column.options)),
     ]);
 }
 

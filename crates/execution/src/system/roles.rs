@@ -66,8 +66,8 @@ fn databases(catalog: &Catalog, rows: &mut Rows) {
             ("datallowconn", flag(database.open)),
             ("datconnlimit", int(database.connection_limit)),
             ("dattablespace", oid(DEFAULT_TABLESPACE)),
-            ("datcollate", text("C.UTF-8")),
-            ("datctype", text("C.UTF-8")),
+            ("datcollate", text(database.collate.name())),
+            ("datctype", text(database.ctype.name())),
             ("datacl", acl(catalog, Address::DATABASE, database.oid, 0)),
         ]);
     }

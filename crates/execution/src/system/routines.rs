@@ -1,14 +1,42 @@
 //! `pg_proc`'s rows of functions and procedures that users have made.
 
 use super::objects::acl;
-use super::rows::{array, char, flag, oid, small, text, vector, Rows};
+use super::rows::{array, char, flag, int, oid, small, text, vector, Rows};
 use super::OfCatalog;
 use catalog::cluster::Address;
 use catalog::routine::{Language, Mode, Routine, RoutineKind};
 use catalog::{system, Catalog};
 use types::{Array, Datum, TypeId};
 
-pub(super) const ROWS: &[OfCatalog] = &[("pg_proc", procedures)];
+pub(super) const ROWS: &[OfCatalog] = &[("pg_aggregate", aggregates), ("pg_proc", procedures)];
+
+fn aggregates(catalog: &Catalog, rows: &mut Rows) {
+    for routine in catalog.routines.iter() {
+        let Some(parts) = &routine.aggregate else {
+            continue;
+        };
+        rows.push([
+            ("aggfnoid", oid(routine.oid)),
+            ("aggkind", char(b'n')),
+            ("aggnumdirectargs", small(0)),
+            ("aggtransfn", oid(parts.transition)),
+            ("aggfinalfn", oid(parts.last)),
+            ("aggcombinefn", oid(parts.combine)),
+            ("aggfinalextra", flag(parts.last_extra)),
+            ("aggfinalmodify", char(parts.last_modifies)),
+            ("aggmfinalmodify", char(b'r')),
+            ("aggtranstype", oid(parts.state.0)),
+            (
+                "aggtransspace",
+                int(i32::try_from(parts.space).unwrap_or(0)),
+            ),
+            (
+                "agginitval",
+                parts.initial.as_ref().map_or(Datum::Null, |own| text(own)),
+            ),
+        ]);
+    }
+}
 
 fn procedures(catalog: &Catalog, rows: &mut Rows) {
     for routine in catalog.routines.iter() {
@@ -35,7 +63,10 @@ fn procedure_row(catalog: &Catalog, routine: &Routine, rows: &mut Rows) {
     let settings: Vec<_> = settings
         .map(|(name, value)| text(format!("{name}={value}")))
         .collect();
-    let language = system::language_named(routine.language.name());
+    let language = match routine.kind {
+        RoutineKind::Aggregate => system::language_named("internal"),
+        _ => system::language_named(routine.language.name()),
+    };
     let defaults = inputs
         .iter()
         .filter(|input| input.default.is_some())
@@ -54,6 +85,7 @@ fn procedure_row(catalog: &Catalog, routine: &Routine, rows: &mut Rows) {
     let of_rows = catalog.table_by_oid(routine.result_relation);
     let result = of_rows.and_then(|table| table.row_type());
     let result = result.unwrap_or(routine.result);
+    let of_library = routine.language == Language::C && routine.kind != RoutineKind::Aggregate;
     rows.push([
         ("oid", oid(routine.oid)),
         ("proname", text(&routine.name)),
@@ -68,6 +100,7 @@ fn procedure_row(catalog: &Catalog, routine: &Routine, rows: &mut Rows) {
             char(match routine.kind {
                 RoutineKind::Function => b'f',
                 RoutineKind::Procedure => b'p',
+                RoutineKind::Aggregate => b'a',
             }),
         ),
         ("prosecdef", flag(routine.security_definer)),
@@ -108,10 +141,7 @@ fn procedure_row(catalog: &Catalog, routine: &Routine, rows: &mut Rows) {
             ),
         ),
         ("prosrc", text(&routine.body)),
-        (
-            "probin",
-            or_null(routine.language == Language::C, text("$libdir/quorate")),
-        ),
+        ("probin", or_null(of_library, text("$libdir/quorate"))),
         (
             "proconfig",
             or_null(!settings.is_empty(), array(TypeId::TEXT, settings)),

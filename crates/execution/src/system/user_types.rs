@@ -3,6 +3,7 @@
 use super::builtin::{self, type_row};
 use super::objects::{acl, user_tables};
 use super::rows::{char, flag, int, oid, small, text, Rows};
+use super::type_functions;
 use catalog::cluster::Address;
 use catalog::user_type::array_name;
 use catalog::{collation, Catalog, Column, Domain, Table, TypeBody, UserType};
@@ -168,6 +169,7 @@ fn domain_columns(catalog: &Catalog, id: TypeId, domain: &Domain) -> Vec<(&'stat
         ("typnotnull", flag(domain.not_null)),
         ("typndims", int(dimensions)),
     ];
+    said.extend(type_functions::of_domain(base));
     if let Some(default) = &domain.default {
         said.push(("typdefaultbin", text(domain_default_node(id, default))));
         said.push(("typdefault", text(&domain.default_shown)));

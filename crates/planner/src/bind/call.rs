@@ -3,10 +3,11 @@
 use std::rc::Rc;
 
 use base::{Result, SqlState};
-use pg_query::protobuf::FuncCall;
+use pg_query::protobuf::{CoercionForm, FuncCall};
 
 use super::expr::{Place, Sets};
 use super::level::Marks;
+use super::routine::Called;
 use super::scope::Scope;
 use super::select::sort_order;
 use super::window::{clause_words, window_in};
@@ -16,7 +17,7 @@ use functions::extensions::of_type;
 use functions::resolve::{resolve_aggregate, resolve_aggregate_among};
 use functions::{
     aggregates_named, resolve_function, resolve_window, resolve_with_array, with_array, Aggregate,
-    FunctionMatch,
+    Function, FunctionMatch,
 };
 use syntax::parser::NodeEnum;
 use types::{Category, TypeId};
@@ -30,6 +31,27 @@ const PG_TYPEOF: u32 = 1_619;
 
 /// The oids of `jsonb_populate_record` and `json_populate_record`.
 const POPULATE_RECORD: [u32; 2] = [3_209, 3_960];
+
+/// A function under the words of SQL that it was called by, so that it is shown so.
+fn written_in_words(function: &'static Function) -> &'static Function {
+    let words = match function.name {
+        "timezone" => "AT TIME ZONE",
+        "pg_collation_for" => "COLLATION FOR",
+        "extract" => "EXTRACT",
+        "is_normalized" => "IS NORMALIZED",
+        "normalize" => "NORMALIZE",
+        "overlaps" => "OVERLAPS",
+        "overlay" => "OVERLAY",
+        "position" => "POSITION",
+        // A pattern is shown as an argument of a function.
+        "substring" if !matches!(function.arguments, [_, TypeId::TEXT]) => "SUBSTRING",
+        "btrim" => "TRIM BOTH",
+        "ltrim" => "TRIM LEADING",
+        "rtrim" => "TRIM TRAILING",
+        _ => return function,
+    };
+    functions::under_keyword(function, words)
+}
 
 impl Binder<'_> {
     pub(super) fn function_call(
@@ -50,9 +72,16 @@ impl Binder<'_> {
             return self.ordered_set_call(call, name, scope, place);
         }
         let below = place.inside();
-        if let Some(out) = self.routine_call(call, &names, scope, below)? {
-            self.refuse_words_of_aggregates(call, &out)?;
-            return self.check_set_place(out, place, location);
+        let marks = Marks::of(scope);
+        match self.routine_call(call, &names, scope, below)? {
+            Some(Called::Expr(out)) => {
+                self.refuse_words_of_aggregates(call, &out)?;
+                return self.check_set_place(out, place, location);
+            }
+            Some(Called::Aggregate(own)) => {
+                return self.own_call_placed(call, own, scope, place, &marks);
+            }
+            None => {}
         }
         if call.func_variadic {
             return self.array_call(call, &names, name, scope, below);
@@ -74,7 +103,6 @@ impl Binder<'_> {
                 return Err(self.no_function(message, location));
             }
         }
-        let marks = Marks::of(scope);
         let args = self.nodes(&call.args, scope, below)?;
         let types: Vec<_> = args.iter().map(|arg| arg.ty).collect();
         let window = resolve_window(name, &types).map_err(|error| self.place(error, location))?;
@@ -111,7 +139,9 @@ impl Binder<'_> {
             if call.over.is_some() {
                 return self.aggregate_over(call, &found, args, scope, place);
             }
-            let own = self.aggregate_call(call, found, args, scope)?;
+            let aggregate = Agg::BuiltIn(found.aggregate);
+            let args = self.call_arguments(args, &found.argument_types)?;
+            let own = self.aggregate_call(call, aggregate, found.result, args, scope)?;
             let what = "aggregate functions";
             if let Some(shown) = self.of_outer_query(&own, what, scope, &marks)? {
                 return Ok(shown);
@@ -120,7 +150,12 @@ impl Binder<'_> {
             return Ok(own);
         }
         self.refuse_aggregate_words(call, name, || resolve_function(name, &types).is_ok())?;
-        let out = self.call_by_name(name, args, location)?;
+        let mut out = self.call_by_name(name, args, location)?;
+        if call.funcformat == CoercionForm::CoerceSqlSyntax as i32 {
+            if let ExprKind::Call(function, ..) = &mut out.kind {
+                *function = Func(written_in_words(function.0));
+            }
+        }
         self.check_set_place(out, place, location)
     }
 
@@ -493,10 +528,12 @@ impl Binder<'_> {
         }
     }
 
-    fn aggregate_call(
+    /// A call of an aggregate; its arguments are in its types.
+    pub(super) fn aggregate_call(
         &mut self,
         call: &FuncCall,
-        found: functions::resolve::AggregateMatch,
+        aggregate: Agg,
+        result: TypeId,
         args: Vec<Expr>,
         scope: &Scope<'_>,
     ) -> Result<Expr> {
@@ -508,7 +545,6 @@ impl Binder<'_> {
                 inside.location.0,
             ));
         }
-        let args = self.call_arguments(args, &found.argument_types)?;
         let filter = self.call_filter(call, scope)?;
         let mut order = Vec::new();
         for item in &call.agg_order {
@@ -536,7 +572,7 @@ impl Binder<'_> {
             args.iter().try_for_each(|arg| self.check_sortable(arg))?;
         }
         let aggregate = AggregateCall {
-            aggregate: Agg(found.aggregate),
+            aggregate,
             types: args.iter().map(|arg| arg.ty).collect(),
             args,
             distinct: call.agg_distinct,
@@ -544,7 +580,7 @@ impl Binder<'_> {
             order,
         };
         let kind = ExprKind::Aggregate(Box::new(aggregate));
-        Ok(Expr::new(kind, found.result, location))
+        Ok(Expr::new(kind, result, location))
     }
 
     /// The arguments of an aggregate or a window function in the types that it takes.

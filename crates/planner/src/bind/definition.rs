@@ -8,34 +8,36 @@
 //!   WHERE (t.a > 1);
 //! ```
 //!
+//! Queries inside it are bound anew, each over its own items, and laid out by the same rules
+//! ([`crate::deparse::layout`]).
+//!
 //! # What it leaves out
-//! Queries inside queries, UNION and its kin, WITH and USING keep the layout in which the catalog has
-//! them; names are put back there too, so that it is the same query.
+//! JOIN … USING, locks, TABLESAMPLE, ROWS FROM, WITH TIES and statements that write keep the layout in
+//! which the catalog has the whole query; names are put back there too, so that it is the same query.
 
-use std::sync::Arc;
+use std::cell::RefCell;
 
+use base::hash::HashMap;
 use base::{Error, Result};
 use pg_query::protobuf::a_const::Val;
 use pg_query::protobuf::{
-    CoercionForm, GroupingSetKind, JoinExpr, JoinType, Node, SelectStmt, SetOperation,
+    CoercionForm, CteMaterialize, GroupingSetKind, Node, SelectStmt, SetOperation, SortBy, SubLink,
+    WithClause,
 };
 
 use super::expr::Place;
-use super::scope::Scope;
-use super::select::sort_order;
+use super::naming::parts_of;
+use super::scope::{Scope, ScopeTable};
+use super::select::{is_with_ties, sort_order};
 use super::stored::is_row_of;
 use super::{boxed, inner, strings, Binder};
+use crate::deparse::layout::{shifted, spaced, Layout, ITEM, STEP};
 use crate::deparse::{expression, sort_key, window, Names, Style};
-use crate::plan::{Expr, ExprKind};
-use catalog::depend::{routine_name, shown_name};
-use catalog::view::BY_OID;
+use crate::plan::{Expr, ExprKind, SubQuery};
 use catalog::Table;
 use functions::strings::quote_identifier;
-use syntax::parser::{self, NodeEnum, Token, TokenKind};
-use types::TypeId;
-
-/// CASE stands so far from the margin.
-const CASE_INDENT: usize = 8;
+use syntax::parser::{self, NodeEnum};
+use types::EvalContext;
 
 /// Where an item of GROUP BY stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,20 +50,43 @@ enum Inside {
     Elements,
 }
 
-/// Columns of a query's items by the names that their relations give them now.
-struct Items<'s>(&'s Scope<'s>);
+/// A query that is being shown, inside others.
+struct Level<'s> {
+    scope: &'s Scope<'s>,
+    /// What its items are called.
+    names: &'s [Vec<String>],
+    /// The texts of the queries inside its expressions, by where they stand.
+    inside: &'s RefCell<HashMap<i32, String>>,
+}
 
-impl Items<'_> {
-    fn named(&self, place: usize) -> Option<(String, String)> {
-        let (item, at) = self.0.table_at(place)?;
-        let column = item.table.as_ref()?.columns.get(at)?;
-        Some((item.alias.clone(), column.name.clone()))
+impl Level<'_> {
+    /// The item and the column at a place of the row of a query so many levels further out, as they
+    /// are called now.
+    fn named(&self, place: usize, level: usize) -> Option<(String, String)> {
+        let scope = self.scope.levels().nth(level)?;
+        let (item, at) = scope.table_at(place)?;
+        let column = match &item.table {
+            Some(table) => &table.columns.get(at)?.name,
+            None => &item.columns.get(at)?.name,
+        };
+        Some((self.item(level, scope, item)?, column.clone()))
+    }
+
+    fn item(&self, level: usize, scope: &Scope<'_>, item: &ScopeTable) -> Option<String> {
+        let place = scope
+            .tables
+            .iter()
+            .position(|own| own.start == item.start)?;
+        let names = self.names.len().checked_sub(level + 1);
+        names
+            .and_then(|level| self.names[level].get(place))
+            .cloned()
     }
 }
 
-impl Names for Items<'_> {
-    fn column(&self, place: usize, _: usize) -> String {
-        match self.named(place) {
+impl Names for Level<'_> {
+    fn column(&self, place: usize, level: usize) -> String {
+        match self.named(place, level) {
             Some((item, column)) => {
                 format!("{}.{}", quote_identifier(&item), quote_identifier(&column))
             }
@@ -70,28 +95,33 @@ impl Names for Items<'_> {
     }
 
     fn row(&self, fields: &[Expr]) -> Option<String> {
-        let ExprKind::Column(first) = fields.first()?.kind else {
-            return None;
+        let first = match fields.first()?.kind {
+            ExprKind::Column(first) => first,
+            _ => return None,
         };
-        let (item, _) = self.0.table_at(first)?;
-        let is_whole = is_row_of(item.table.as_ref()?, item.start, fields);
-        is_whole.then(|| format!("{}.*", quote_identifier(&item.alias)))
+        let (item, _) = self.scope.table_at(first)?;
+        let is_whole = match &item.table {
+            Some(table) => is_row_of(table, item.start, fields),
+            None => {
+                let mut places = fields.iter().zip(item.start..);
+                let is_place = |(field, place): (&Expr, usize)| matches!(field.kind, ExprKind::Column(own) if own == place);
+                fields.len() == item.columns.len() && places.all(is_place)
+            }
+        };
+        let name = self.item(0, self.scope, item)?;
+        is_whole.then(|| format!("{}.*", quote_identifier(&name)))
+    }
+
+    fn query(&self, _: &SubQuery, location: i32) -> Result<String> {
+        let known = self.inside.borrow();
+        let text = known.get(&location).cloned();
+        text.ok_or_else(|| Error::unsupported("a subquery here"))
     }
 }
 
 /// Whether the query has only what is laid out here.
 fn is_plain(select: &SelectStmt) -> bool {
-    let alone = matches!(
-        SetOperation::try_from(select.op),
-        Ok(SetOperation::SetopNone | SetOperation::Undefined)
-    );
-    alone
-        && select.with_clause.is_none()
-        && select.values_lists.is_empty()
-        && select.distinct_clause.is_empty()
-        && select.locking_clause.is_empty()
-        && select.limit_count.is_none()
-        && select.limit_offset.is_none()
+    select.locking_clause.is_empty() && select.into_clause.is_none()
 }
 
 impl Binder<'_> {
@@ -138,124 +168,620 @@ impl Binder<'_> {
         Ok(format!(" SELECT * FROM ({text}) {own}({names});"))
     }
 
+    /// The text of a view's query; none if it has what is not laid out.
     fn laid_out(
         &mut self,
         view: &Table,
         select: &SelectStmt,
         pretty: bool,
     ) -> Result<Option<String>> {
+        let names: Vec<_> = view
+            .columns
+            .iter()
+            .map(|column| column.name.clone())
+            .collect();
+        self.shown_queries = Some(Shown {
+            pretty,
+            ..Shown::default()
+        });
+        let text = self.query_text(select, None, Called::As(&names));
+        self.shown_queries = None;
+        Ok(text?.map(|text| format!("{};", spaced(&text))))
+    }
+
+    /// A query, from the space before its first word.
+    pub(super) fn query_text(
+        &mut self,
+        select: &SelectStmt,
+        parent: Option<&Scope<'_>>,
+        names: Called<'_>,
+    ) -> Result<Option<String>> {
         if !is_plain(select) {
             return Ok(None);
         }
-        let mut scope = Scope::default();
-        self.bind_from(&select.from_clause, &mut scope, false, &mut 0)?;
-        if !scope.merged.is_empty() {
-            return Ok(None);
+        self.nested(|binder| {
+            let mut layout = Layout::default();
+            let with = select.with_clause.as_ref();
+            let before = binder.with_clause(with, || parts_of(select), parent)?;
+            let text = binder.query_parts(select, parent, names, &mut layout);
+            binder.forget_ctes(before);
+            Ok(text?.map(|()| layout.out))
+        })
+    }
+
+    fn query_parts(
+        &mut self,
+        select: &SelectStmt,
+        parent: Option<&Scope<'_>>,
+        names: Called<'_>,
+        layout: &mut Layout,
+    ) -> Result<Option<()>> {
+        let is_select = is_alone(select) && select.values_lists.is_empty();
+        let mut scope = Scope::inside(parent);
+        if is_select {
+            let mut next = 0;
+            let paused = self.pause_layout();
+            let source = self.bind_from(&select.from_clause, &mut scope, false, &mut next);
+            scope.beyond.set(next);
+            let bound = source.and_then(|_| self.window_clause(&select.window_clause, &mut scope));
+            self.resume_layout(paused);
+            bound?;
+            if !scope.merged.is_empty() {
+                return Ok(None);
+            }
         }
-        self.window_clause(&select.window_clause, &mut scope)?;
-        let names = Items(&scope);
-        let eval = self.cx.eval;
+        self.name_items(&scope);
+        if let Some(with) = &select.with_clause {
+            let written = self.beside_names(|binder| binder.with_text(with, parent, layout))?;
+            if written.is_none() {
+                return Ok(None);
+            }
+        }
+        let done = match is_select {
+            true => self.select_text(select, &scope, names, layout),
+            false => {
+                let hidden = self
+                    .shown_queries
+                    .as_mut()
+                    .and_then(|shown| shown.names.pop());
+                let done = match is_alone(select) {
+                    true => self.values_text(select, parent, layout),
+                    false => self.united_text(select, parent, names, layout),
+                };
+                if let (Some(shown), Some(hidden)) = (&mut self.shown_queries, hidden) {
+                    shown.names.push(hidden);
+                }
+                done
+            }
+        };
+        if let Some(shown) = &mut self.shown_queries {
+            shown.names.pop();
+        }
+        done
+    }
+
+    /// Gives the items of a query names that those around it do not have.
+    fn name_items(&mut self, scope: &Scope<'_>) {
+        let Some(shown) = &mut self.shown_queries else {
+            return;
+        };
+        let mut own: Vec<String> = Vec::new();
+        for item in &scope.tables {
+            let is_taken = |name: &String| {
+                own.contains(name) || shown.names.iter().any(|names| names.contains(name))
+            };
+            let mut name = item.alias.clone();
+            let mut number = 0;
+            while !name.is_empty() && is_taken(&name) {
+                number += 1;
+                name = format!("{}_{number}", item.alias);
+            }
+            own.push(name);
+        }
+        shown.names.push(own);
+    }
+
+    /// The text of an expression of the query at work. Casts at its top are shown or not.
+    pub(super) fn shown_expr(
+        &mut self,
+        expr: &Expr,
+        scope: &Scope<'_>,
+        casts: bool,
+        at: i32,
+    ) -> Result<String> {
+        self.shown_by(scope, at, |level, eval, style| {
+            expression(expr, level, eval, style, casts)
+        })
+    }
+
+    fn shown_key(&mut self, expr: &Expr, scope: &Scope<'_>, at: i32) -> Result<String> {
+        self.shown_by(scope, at, |level, eval, style| {
+            sort_key(expr, level, eval, style)
+        })
+    }
+
+    pub(super) fn shown_by(
+        &mut self,
+        scope: &Scope<'_>,
+        at: i32,
+        show: impl FnOnce(&dyn Names, &EvalContext, Style) -> Result<String>,
+    ) -> Result<String> {
+        let shown = self.shown_queries.as_ref();
+        let shown = shown.ok_or_else(|| Error::internal("nothing is laid out"))?;
+        let level = Level {
+            scope,
+            names: &shown.names,
+            inside: &shown.inside,
+        };
         let style = Style {
-            pretty,
-            indent: CASE_INDENT,
+            pretty: shown.pretty,
+            indent: usize::try_from(at).unwrap_or(0),
+            marked: true,
             ..Style::default()
         };
-        let shown = |expr: &Expr, casts| expression(expr, &names, eval, style, casts);
-        let key_text = |expr: &Expr| sort_key(expr, &names, eval, style);
-        let mut out = String::from(" SELECT ");
-        let mut targets = Vec::new();
-        for (expr, _) in self.targets(&select.target_list, &scope)? {
-            targets.push(self.settle(expr)?);
-        }
-        for (place, (expr, column)) in targets.iter().zip(&view.columns).enumerate() {
-            let text = shown(expr, true)?;
-            // CASE begins a line of its own.
-            let begins_line = text.starts_with('\n');
-            match (place, begins_line) {
-                (0, true) => out.truncate(out.trim_end().len()),
-                (0, false) => {}
-                (_, true) => out.push(','),
-                (_, false) => out.push_str(",\n    "),
-            }
-            out.push_str(&text);
-            let own = match expr.kind {
-                ExprKind::Column(at) => names.named(at).map(|named| named.1),
-                _ => None,
+        show(&level, self.cx.eval, style)
+    }
+
+    fn with_text(
+        &mut self,
+        with: &WithClause,
+        parent: Option<&Scope<'_>>,
+        layout: &mut Layout,
+    ) -> Result<Option<()>> {
+        layout.level += STEP;
+        layout.text(if with.recursive {
+            " WITH RECURSIVE "
+        } else {
+            " WITH "
+        });
+        for (place, item) in with.ctes.iter().enumerate() {
+            let NodeEnum::CommonTableExpr(cte) = inner(item)? else {
+                return Ok(None);
             };
-            if own.as_ref() != Some(&column.name) {
-                out.push_str(&format!(" AS {}", quote_identifier(&column.name)));
-            }
-        }
-        let mut next = 0;
-        for (place, item) in select.from_clause.iter().enumerate() {
-            out.push_str(if place > 0 { ",\n    " } else { "\n   FROM " });
-            match self.item_text(item, &scope, &mut next, style)? {
-                Some(text) => out.push_str(&text),
-                None => return Ok(None),
-            }
-        }
-        if let Some(condition) = self.where_clause(&select.where_clause, &scope)? {
-            out.push_str(&format!("\n  WHERE {}", shown(&condition, false)?));
-        }
-        let mut groups = Vec::new();
-        for node in &select.group_clause {
-            let mut key = |binder: &mut Self, node: &Node| {
-                let expr = binder.sorted_by(node, &scope, &targets, view, "GROUP BY")?;
-                expr.map(|expr| key_text(&expr)).transpose()
+            let NodeEnum::SelectStmt(select) = boxed(&cte.ctequery)? else {
+                return Ok(None);
             };
-            match self.group_text(node, Inside::Clause, &mut key)? {
-                Some(text) => groups.push(text),
-                None => return Ok(None),
+            layout.text(if place > 0 { ", " } else { "" });
+            layout.text(&quote_identifier(&cte.ctename));
+            let columns = strings(&cte.aliascolnames);
+            if !columns.is_empty() {
+                let columns: Vec<_> = columns.iter().map(|name| quote_identifier(name)).collect();
+                layout.text(&format!("({})", columns.join(", ")));
             }
-        }
-        if !groups.is_empty() {
-            let distinct = if select.group_distinct {
-                "DISTINCT "
-            } else {
-                ""
+            layout.text(match CteMaterialize::try_from(cte.ctematerialized) {
+                Ok(CteMaterialize::Always) => " AS MATERIALIZED (",
+                Ok(CteMaterialize::Never) => " AS NOT MATERIALIZED (",
+                _ => " AS (",
+            });
+            layout.keyword("", 0, 0, 0);
+            let Some(text) = self.query_text(select, parent, Called::Itself)? else {
+                return Ok(None);
             };
-            out.push_str(&format!("\n  GROUP BY {distinct}{}", groups.join(", ")));
+            layout.text(&shifted(&text, layout.level));
+            layout.keyword("", 0, 0, 0);
+            layout.text(")");
         }
-        if let Some(node) = &select.having_clause {
-            let having = self.expr(inner(node)?, &scope, Place::grouped("HAVING"))?;
-            let having = self.condition(having, "HAVING")?;
-            out.push_str(&format!("\n HAVING {}", shown(&having, false)?));
+        layout.level -= STEP;
+        layout.keyword("", 0, 0, 0);
+        Ok(Some(()))
+    }
+
+    /// UNION and its kin.
+    fn united_text(
+        &mut self,
+        select: &SelectStmt,
+        parent: Option<&Scope<'_>>,
+        names: Called<'_>,
+        layout: &mut Layout,
+    ) -> Result<Option<()>> {
+        if let Some(shown) = &mut self.shown_queries {
+            shown.united = true;
         }
-        let mut windows = Vec::new();
-        for named in &scope.windows {
-            let text = window(&named.spec, &named.from, &names, eval, style)?;
-            windows.push(format!("{} AS {text}", quote_identifier(&named.name)));
+        let (Some(left), Some(right)) = (&select.larg, &select.rarg) else {
+            return Ok(None);
+        };
+        let nested = !is_alone(left) && (left.op != select.op || left.all != select.all);
+        if self
+            .part_text(left, (nested, false), parent, names, layout)?
+            .is_none()
+        {
+            return Ok(None);
         }
-        if !windows.is_empty() {
-            out.push_str(&format!("\n  WINDOW {}", windows.join(", ")));
+        if !nested {
+            layout.keyword("", 0, 0, 0);
         }
+        layout.text(match SetOperation::try_from(select.op) {
+            Ok(SetOperation::SetopUnion) => "UNION ",
+            Ok(SetOperation::SetopIntersect) => "INTERSECT ",
+            _ => "EXCEPT ",
+        });
+        layout.text(if select.all { "ALL " } else { "" });
+        let nested = !is_alone(right);
+        if self
+            .part_text(right, (nested, true), parent, names, layout)?
+            .is_none()
+        {
+            return Ok(None);
+        }
+        // Columns are counted, as they have no names of their own here.
         let mut order = Vec::new();
         for node in &select.sort_clause {
             let NodeEnum::SortBy(sort) = inner(node)? else {
                 return Ok(None);
             };
-            let key = sort
-                .node
-                .as_ref()
-                .ok_or_else(|| Error::internal("ORDER BY nothing"))?;
-            let Some(expr) = self.sorted_by(key, &scope, &targets, view, "ORDER BY")? else {
+            let place = match boxed(&sort.node)? {
+                NodeEnum::AConst(constant) => match &constant.val {
+                    Some(Val::Ival(number)) => usize::try_from(number.ival).ok(),
+                    _ => None,
+                },
+                NodeEnum::ColumnRef(column) => {
+                    let wanted = strings(&column.fields);
+                    let own = self.output_names(select, parent)?;
+                    let own = own.iter().position(|own| wanted == [own.as_str()]);
+                    own.map(|own| own + 1)
+                }
+                _ => None,
+            };
+            let Some(place) = place else {
                 return Ok(None);
             };
-            let mut text = key_text(&expr)?;
-            let (descending, nulls_first) = sort_order(sort);
-            text.push_str(match (descending, nulls_first) {
-                (false, false) => "",
-                (false, true) => " NULLS FIRST",
-                (true, true) => " DESC",
-                (true, false) => " DESC NULLS LAST",
-            });
-            order.push(text);
+            order.push(format!("{place}{}", direction(sort)));
         }
         if !order.is_empty() {
-            out.push_str(&format!("\n  ORDER BY {}", order.join(", ")));
+            layout.clause(" ORDER BY ", 1);
+            layout.text(&order.join(", "));
         }
-        out.push(';');
-        Ok(Some(out))
+        let scope = Scope::inside(parent);
+        self.limit_text(select, &scope, layout)
+    }
+
+    /// Counts a query inside others; none where there are too many for their layout.
+    fn nested<T>(&mut self, run: impl FnOnce(&mut Self) -> Result<Option<T>>) -> Result<Option<T>> {
+        let depth = self.shown_queries.as_ref().map_or(0, |shown| shown.depth);
+        if depth >= LAYOUT_DEPTH_MAX {
+            return Ok(None);
+        }
+        let set = |binder: &mut Self, depth| {
+            if let Some(shown) = &mut binder.shown_queries {
+                shown.depth = depth;
+            }
+        };
+        set(self, depth + 1);
+        let done = self.deeper(run);
+        set(self, depth);
+        done
+    }
+
+    /// What the columns of a query call themselves.
+    fn output_names(
+        &mut self,
+        select: &SelectStmt,
+        parent: Option<&Scope<'_>>,
+    ) -> Result<Vec<String>> {
+        let laying = self.pause_layout();
+        let bound = self.select(select, parent);
+        self.resume_layout(laying);
+        let columns = bound?.columns.into_iter();
+        Ok(columns.map(|column| column.name).collect())
+    }
+
+    /// One side of UNION and its kin: in parentheses or not, the right one or the left.
+    fn part_text(
+        &mut self,
+        part: &SelectStmt,
+        (nested, right): (bool, bool),
+        parent: Option<&Scope<'_>>,
+        names: Called<'_>,
+        layout: &mut Layout,
+    ) -> Result<Option<()>> {
+        if nested {
+            layout.text("(");
+            layout.keyword("", STEP, 0, 0);
+        } else if right {
+            layout.keyword("", 0, 0, 0);
+        }
+        let is_operand = !is_alone(part);
+        let ends = part.with_clause.is_some()
+            || !part.sort_clause.is_empty()
+            || part.limit_count.is_some()
+            || part.limit_offset.is_some();
+        if is_operand && ends {
+            return Ok(None);
+        }
+        // The columns of the first one have the names.
+        let names = match names {
+            Called::Itself if right => Called::Nothing,
+            names => names,
+        };
+        if is_operand {
+            let mut inside = Layout::default();
+            let united = self.nested(|binder| {
+                let layout = &mut inside;
+                binder.united_text(part, parent, names, layout)
+            })?;
+            if united.is_none() {
+                return Ok(None);
+            }
+            layout.text(&shifted(&inside.out, layout.level));
+        } else {
+            let Some(text) = self.query_text(part, parent, names)? else {
+                return Ok(None);
+            };
+            let text = shifted(&text, layout.level);
+            match ends {
+                true => layout.text(&format!("({text})")),
+                false => layout.text(&text),
+            }
+        }
+        if nested && right {
+            layout.level -= STEP;
+            layout.keyword(")", 0, 0, 0);
+        } else if nested {
+            layout.keyword(") ", -STEP, 0, 0);
+        }
+        Ok(Some(()))
+    }
+
+    fn values_text(
+        &mut self,
+        select: &SelectStmt,
+        parent: Option<&Scope<'_>>,
+        layout: &mut Layout,
+    ) -> Result<Option<()>> {
+        if !select.sort_clause.is_empty() || select.limit_count.is_some() {
+            return Ok(None);
+        }
+        let scope = Scope::inside(parent);
+        self.name_items(&scope);
+        layout.level += STEP;
+        layout.text(" VALUES ");
+        // By column: whether a value has no type of its own, and whether one has.
+        let mut kinds: Vec<(bool, bool)> = Vec::new();
+        for (place, row) in select.values_lists.iter().enumerate() {
+            let NodeEnum::List(row) = inner(row)? else {
+                return Ok(None);
+            };
+            let mut values = Vec::new();
+            kinds.resize(row.items.len().max(kinds.len()), (false, false));
+            for (column, node) in row.items.iter().enumerate() {
+                let value = self.expr(inner(node)?, &scope, Place::plain("VALUES"))?;
+                match value.is_untyped() {
+                    true => kinds[column].0 = true,
+                    false => kinds[column].1 = true,
+                }
+                let value = self.settle(value)?;
+                values.push(self.shown_expr(&value, &scope, false, layout.level)?);
+            }
+            layout.text(if place > 0 { ", " } else { "" });
+            layout.text(&format!("({})", values.join(",")));
+        }
+        if kinds.contains(&(true, true)) {
+            return Ok(None);
+        }
+        if let Some(shown) = &mut self.shown_queries {
+            shown.names.pop();
+        }
+        Ok(Some(()))
+    }
+
+    fn limit_text(
+        &mut self,
+        select: &SelectStmt,
+        scope: &Scope<'_>,
+        layout: &mut Layout,
+    ) -> Result<Option<()>> {
+        if is_with_ties(select) {
+            return Ok(None);
+        }
+        let parts = [
+            (" OFFSET ", &select.limit_offset),
+            (" LIMIT ", &select.limit_count),
+        ];
+        for (words, node) in parts {
+            let Some(node) = node else { continue };
+            if matches!(inner(node)?, NodeEnum::AConst(constant) if constant.isnull) {
+                continue;
+            }
+            let value = self.expr(inner(node)?, scope, Place::plain("LIMIT"))?;
+            let value = self.shown_expr(&value, scope, false, layout.level)?;
+            layout.clause(words, 0);
+            layout.text(&value);
+        }
+        Ok(Some(()))
+    }
+
+    /// A query without UNION: its items have names.
+    fn select_text(
+        &mut self,
+        select: &SelectStmt,
+        scope: &Scope<'_>,
+        names: Called<'_>,
+        layout: &mut Layout,
+    ) -> Result<Option<()>> {
+        layout.level += STEP;
+        layout.text(" SELECT");
+        let mut targets = Vec::new();
+        let mut own_names = Vec::new();
+        let united = self
+            .shown_queries
+            .as_ref()
+            .is_some_and(|shown| shown.united);
+        for (expr, column) in self.targets(&select.target_list, scope)? {
+            // In UNION it is of the type of the other side, which is not known here.
+            if united && expr.is_untyped() {
+                return Ok(None);
+            }
+            targets.push(self.settle(expr)?);
+            own_names.push(column.name);
+        }
+        let hides = matches!(names, Called::Nothing);
+        let names = match names {
+            Called::As(names) => names,
+            _ => &own_names,
+        };
+        let known = Targets {
+            exprs: &targets,
+            names,
+        };
+        if !self.distinct_text(select, scope, &known, layout)? {
+            return Ok(None);
+        }
+        layout.text(" ");
+        for (place, (expr, name)) in targets.iter().zip(names).enumerate() {
+            let mut text = self.shown_expr(expr, scope, true, layout.level)?;
+            let own = match expr.kind {
+                ExprKind::Column(at) => self.shown_by(scope, 0, |level, _, _| {
+                    Ok(level
+                        .column(at, 0)
+                        .rsplit('.')
+                        .next()
+                        .unwrap_or("")
+                        .to_owned())
+                })?,
+                _ if hides => quote_identifier(UNNAMED),
+                _ => String::new(),
+            };
+            if own != quote_identifier(name) {
+                text.push_str(&format!(" AS {}", quote_identifier(name)));
+            }
+            layout.text(if place > 0 { "," } else { "" });
+            if place > 0 && !text.starts_with('\n') {
+                layout.clause("", ITEM);
+                layout.text(&text);
+            } else {
+                layout.item(&text, true);
+            }
+        }
+        let mut next = 0;
+        for (place, item) in select.from_clause.iter().enumerate() {
+            match place {
+                0 => layout.clause(" FROM ", 2),
+                _ => layout.text(","),
+            }
+            let Some(text) = self.item_text(item, scope, &mut next, layout.level)? else {
+                return Ok(None);
+            };
+            match place {
+                0 => layout.item(&text, true),
+                _ => layout.item(&text, false),
+            }
+        }
+        if let Some(condition) = self.where_clause(&select.where_clause, scope)? {
+            let text = self.shown_expr(&condition, scope, false, layout.level)?;
+            layout.clause(" WHERE ", 1);
+            layout.text(&text);
+        }
+        if !self.groups_text(select, scope, &known, layout)? {
+            return Ok(None);
+        }
+        if !self.order_text(select, scope, &known, layout)? {
+            return Ok(None);
+        }
+        self.limit_text(select, scope, layout)
+    }
+
+    fn distinct_text(
+        &mut self,
+        select: &SelectStmt,
+        scope: &Scope<'_>,
+        targets: &Targets<'_>,
+        layout: &mut Layout,
+    ) -> Result<bool> {
+        let on: Vec<&Node> = select
+            .distinct_clause
+            .iter()
+            .filter(|node| node.node.is_some())
+            .collect();
+        if !on.is_empty() {
+            let mut keys = Vec::new();
+            for node in on {
+                let Some(expr) = self.sorted_by(node, scope, targets, "SELECT DISTINCT ON")? else {
+                    return Ok(false);
+                };
+                keys.push(self.shown_key(&expr, scope, layout.level)?);
+            }
+            layout.text(&format!(" DISTINCT ON ({})", keys.join(", ")));
+        } else if !select.distinct_clause.is_empty() {
+            layout.text(" DISTINCT");
+        }
+        Ok(true)
+    }
+
+    fn groups_text(
+        &mut self,
+        select: &SelectStmt,
+        scope: &Scope<'_>,
+        targets: &Targets<'_>,
+        layout: &mut Layout,
+    ) -> Result<bool> {
+        let level = layout.level;
+        let mut groups = Vec::new();
+        for node in &select.group_clause {
+            let mut key = |binder: &mut Self, node: &Node| {
+                let expr = binder.sorted_by(node, scope, targets, "GROUP BY")?;
+                let text = expr.map(|expr| binder.shown_key(&expr, scope, level));
+                text.transpose()
+            };
+            match self.group_text(node, Inside::Clause, &mut key)? {
+                Some(text) => groups.push(text),
+                None => return Ok(false),
+            }
+        }
+        if !groups.is_empty() {
+            layout.clause(" GROUP BY ", 1);
+            layout.text(if select.group_distinct {
+                "DISTINCT "
+            } else {
+                ""
+            });
+            layout.text(&groups.join(", "));
+        }
+        if let Some(node) = &select.having_clause {
+            let having = self.expr(inner(node)?, scope, Place::grouped("HAVING"))?;
+            let having = self.condition(having, "HAVING")?;
+            let text = self.shown_expr(&having, scope, false, level)?;
+            layout.clause(" HAVING ", 0);
+            layout.text(&text);
+        }
+        let mut windows = Vec::new();
+        for named in &scope.windows {
+            let text = self.shown_by(scope, level, |names, eval, style| {
+                window(&named.spec, &named.from, names, eval, style)
+            })?;
+            windows.push(format!("{} AS {text}", quote_identifier(&named.name)));
+        }
+        if !windows.is_empty() {
+            layout.clause(" WINDOW ", 1);
+            layout.text(&windows.join(", "));
+        }
+        Ok(true)
+    }
+
+    fn order_text(
+        &mut self,
+        select: &SelectStmt,
+        scope: &Scope<'_>,
+        targets: &Targets<'_>,
+        layout: &mut Layout,
+    ) -> Result<bool> {
+        let mut order = Vec::new();
+        for node in &select.sort_clause {
+            let NodeEnum::SortBy(sort) = inner(node)? else {
+                return Ok(false);
+            };
+            let key = sort.node.as_ref();
+            let key = key.ok_or_else(|| Error::internal("ORDER BY nothing"))?;
+            let Some(expr) = self.sorted_by(key, scope, targets, "ORDER BY")? else {
+                return Ok(false);
+            };
+            let text = self.shown_key(&expr, scope, layout.level)?;
+            order.push(format!("{text}{}", direction(sort)));
+        }
+        if !order.is_empty() {
+            layout.clause(" ORDER BY ", 1);
+            layout.text(&order.join(", "));
+        }
+        Ok(true)
     }
 
     /// An item of GROUP BY; `key` gives the text of an expression.
@@ -308,8 +834,7 @@ impl Binder<'_> {
         &mut self,
         node: &Node,
         scope: &Scope<'_>,
-        targets: &[Expr],
-        view: &Table,
+        targets: &Targets<'_>,
         clause: &'static str,
     ) -> Result<Option<Expr>> {
         let node = inner(node)?;
@@ -317,28 +842,25 @@ impl Binder<'_> {
             NodeEnum::AConst(constant) => Ok(match &constant.val {
                 Some(Val::Ival(number)) => {
                     let place = usize::try_from(number.ival - 1).ok();
-                    place.and_then(|place| targets.get(place)).cloned()
+                    place.and_then(|place| targets.exprs.get(place)).cloned()
                 }
                 _ => None,
             }),
             NodeEnum::RowExpr(_) => Ok(None),
-            NodeEnum::ColumnRef(column) if clause == "ORDER BY" => {
+            NodeEnum::ColumnRef(column) if clause != "GROUP BY" => {
                 let names = strings(&column.fields);
-                let own = view
-                    .columns
-                    .iter()
-                    .position(|own| names == [own.name.as_str()]);
-                match own.and_then(|own| targets.get(own)) {
+                let own = targets.names.iter().position(|own| names == [own.as_str()]);
+                match own.and_then(|own| targets.exprs.get(own)) {
                     Some(expr) => Ok(Some(expr.clone())),
                     None => self.expr(node, scope, Place::output(clause)).map(Some),
                 }
             }
             NodeEnum::ColumnRef(column) => {
                 let names = strings(&column.fields);
-                let mut own = view.columns.iter();
-                let own = own.position(|own| names == [own.name.as_str()]);
+                let own = targets.names.iter().position(|own| names == [own.as_str()]);
+                let own = own.and_then(|own| targets.exprs.get(own));
                 match (self.expr(node, scope, Place::output(clause)), own) {
-                    (Err(_), Some(own)) if own < targets.len() => Ok(Some(targets[own].clone())),
+                    (Err(_), Some(own)) => Ok(Some(own.clone())),
                     (input, _) => input.map(Some),
                 }
             }
@@ -346,211 +868,95 @@ impl Binder<'_> {
         }
     }
 
-    /// An item of FROM; none if it is of a kind that is not laid out.
-    fn item_text(
+    /// The text of a query inside an expression, kept until that is shown.
+    pub(super) fn keep_text(
         &mut self,
-        node: &Node,
+        link: &SubLink,
+        select: &SelectStmt,
         scope: &Scope<'_>,
-        next: &mut usize,
-        style: Style,
-    ) -> Result<Option<String>> {
-        match inner(node)? {
-            NodeEnum::RangeVar(_) => {
-                let item = scope.tables.get(*next);
-                *next += 1;
-                let Some((item, table)) = item.and_then(|item| Some((item, item.table.as_ref()?)))
-                else {
-                    return Ok(None);
-                };
-                let named = shown_name(self.cx.catalog, self.cx.search_path, table.oid);
-                let named = named.unwrap_or_else(|| quote_identifier(&table.name));
-                Ok(Some(match item.alias == table.name {
-                    true => named,
-                    false => format!("{named} {}", quote_identifier(&item.alias)),
-                }))
-            }
-            NodeEnum::JoinExpr(join) => self.join_text(join, scope, next, style),
-            _ => Ok(None),
+    ) -> Result<()> {
+        let Some(text) = self.query_text(select, Some(scope), Called::Nothing)? else {
+            return Err(Error::unsupported("the layout of this query"));
+        };
+        if let Some(shown) = &mut self.shown_queries {
+            shown.inside.get_mut().insert(link.location, text);
+        }
+        Ok(())
+    }
+
+    /// Whether what is bound now is to be shown.
+    pub(super) fn lays_out(&self) -> bool {
+        let shown = self.shown_queries.as_ref();
+        shown.is_some_and(|shown| !shown.paused)
+    }
+
+    pub(super) fn pause_layout(&mut self) -> bool {
+        match &mut self.shown_queries {
+            Some(shown) => std::mem::replace(&mut shown.paused, true),
+            None => true,
         }
     }
 
-    fn join_text(
-        &mut self,
-        join: &JoinExpr,
-        scope: &Scope<'_>,
-        next: &mut usize,
-        style: Style,
-    ) -> Result<Option<String>> {
-        if join.alias.is_some() || join.is_natural || !join.using_clause.is_empty() {
-            return Ok(None);
+    pub(super) fn resume_layout(&mut self, paused: bool) {
+        if let Some(shown) = &mut self.shown_queries {
+            shown.paused = paused;
         }
-        let (Some(left), Some(right)) = (&join.larg, &join.rarg) else {
-            return Ok(None);
-        };
-        let left = self.item_text(left, scope, next, style)?;
-        let right = self.item_text(right, scope, next, style)?;
-        let (Some(left), Some(right)) = (left, right) else {
-            return Ok(None);
-        };
-        let word = match (JoinType::try_from(join.jointype), &join.quals) {
-            (Ok(JoinType::JoinInner), None) => "CROSS JOIN",
-            (Ok(JoinType::JoinInner), _) => "JOIN",
-            (Ok(JoinType::JoinLeft), _) => "LEFT JOIN",
-            (Ok(JoinType::JoinRight), _) => "RIGHT JOIN",
-            (Ok(JoinType::JoinFull), _) => "FULL JOIN",
-            _ => return Ok(None),
-        };
-        let mut text = format!("{left}\n     {word} {right}");
-        if join.quals.is_some() {
-            let condition = self.expr(boxed(&join.quals)?, scope, Place::plain("JOIN/ON"))?;
-            let condition = self.condition(condition, "JOIN/ON")?;
-            let names = Items(scope);
-            let shown = expression(&condition, &names, self.cx.eval, style, false)?;
-            text.push_str(&match style.pretty {
-                true => format!(" ON {shown}"),
-                false => format!(" ON ({shown})"),
-            });
-        }
-        Ok(Some(match style.pretty {
-            true => text,
-            false => format!("({text})"),
-        }))
-    }
-
-    /// Stored text with the names of relations in the places of their oids.
-    pub(super) fn renamed(&self, text: &str) -> Result<String> {
-        let tokens = parser::tokens(text)?;
-        let part = |at: usize| {
-            tokens
-                .get(at)
-                .map_or("", |token| &text[token.start..token.end])
-        };
-        let schema = format!("\"{BY_OID}\"");
-        let mut out = String::with_capacity(text.len());
-        let mut done = 0;
-        for (at, token) in tokens.iter().enumerate() {
-            let is_oid = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-            let is_item = part(at) == schema && part(at + 1) == ".";
-            if let Some((shown, last)) = self.own_renamed(&part, at, token, is_item) {
-                out.push_str(&text[done..token.start]);
-                out.push_str(&shown);
-                done = tokens[last].end;
-                continue;
-            }
-            let oid = match is_item {
-                true => part(at + 2).trim_matches('"'),
-                false if token.kind != TokenKind::String || part(at + 2) != "regclass" => continue,
-                false => part(at).trim_matches('\''),
-            };
-            let oid = Some(oid).filter(|oid| is_oid(oid));
-            let oid = oid.and_then(|oid| oid.parse().ok());
-            let routine = oid.filter(|_| is_item);
-            if let Some(routine) = routine.and_then(|oid| self.cx.catalog.routine(oid)) {
-                let shown = routine_name(self.cx.catalog, self.cx.search_path, routine);
-                out.push_str(&text[done..token.start]);
-                out.push_str(&shown);
-                done = tokens[at + 2].end;
-                continue;
-            }
-            let name = oid.and_then(|oid| shown_name(self.cx.catalog, self.cx.search_path, oid));
-            let (Some(oid), Some(name)) = (oid, name) else {
-                continue;
-            };
-            out.push_str(&text[done..token.start]);
-            if is_item {
-                let (alias, columns, end) = stored_alias(&tokens[at + 3..], text);
-                let table = self.cx.catalog.table_by_oid(oid);
-                out.push_str(&item_as_named(table, &name, &alias, &columns));
-                done = end.max(tokens[at + 2].end);
-            } else {
-                out.push_str(&format!("'{}'", name.replace('\'', "''")));
-                done = token.end;
-            }
-        }
-        out.push_str(&text[done..]);
-        Ok(out)
-    }
-
-    /// What stands for a type of one's own, or for a literal with labels, in stored text, as anyone
-    /// may write it, and the place of its last token.
-    fn own_renamed<'p>(
-        &self,
-        part: &impl Fn(usize) -> &'p str,
-        at: usize,
-        token: &Token,
-        is_item: bool,
-    ) -> Option<(String, usize)> {
-        if is_item {
-            let id = TypeId(part(at + 2).trim_matches('"').parse().ok()?);
-            let shown = self.cx.catalog.shown_type(self.cx.search_path, id);
-            return shown.filter(|_| id.is_own()).map(|shown| (shown, at + 2));
-        }
-        let is_label = token.kind == TokenKind::String && part(at).contains('#');
-        let (kept, eval) = (part(at), self.cx.eval);
-        let shown = is_label.then(|| eval.name_labels(kept)).flatten();
-        shown.map(|shown| (shown, at))
     }
 }
 
-/// The alias of an item of FROM in stored text, the names that its columns have there, and where
-/// that ends: `AS "t"("a", "b")`.
-fn stored_alias(tokens: &[Token], text: &str) -> (String, Vec<String>, usize) {
-    let name = |at: usize| {
-        let token = tokens.get(at).map(|token| &text[token.start..token.end]);
-        let quoted = token.and_then(|token| token.strip_prefix('"')?.strip_suffix('"'));
-        quoted.map(|name| name.replace("\"\"", "\""))
-    };
-    let is = |at: usize, c: u8| {
-        let token = tokens.get(at);
-        token.is_some_and(|token| token.kind == TokenKind::Char(c))
-    };
-    let end = |at: usize| tokens.get(at).map_or(0, |token| token.end);
-    let Some(alias) = name(1) else {
-        return (String::new(), Vec::new(), 0);
-    };
-    let mut columns = Vec::new();
-    if !is(2, b'(') {
-        return (alias, columns, end(1));
-    }
-    let mut at = 3;
-    while let Some(column) = name(at) {
-        columns.push(column);
-        at += 1;
-        if is(at, b',') {
-            at += 1;
-        }
-    }
-    (alias, columns, end(at))
+/// What is known of the queries that are being laid out.
+#[derive(Debug, Default)]
+pub(super) struct Shown {
+    pub(super) pretty: bool,
+    /// What the items of each query are called, the outermost first.
+    pub(super) names: Vec<Vec<String>>,
+    /// The texts of queries inside expressions, by where they stand.
+    inside: RefCell<HashMap<i32, String>>,
+    /// Whether what is bound now is not shown.
+    pub(super) paused: bool,
+    /// How many queries the one at work is inside of.
+    depth: usize,
+    /// Whether there is a UNION or its kin.
+    united: bool,
 }
 
-/// An item of FROM by its name, as anyone may write it: with a list of columns only where they have
-/// other names by now, and with those alone that were there when the text was stored.
-fn item_as_named(table: Option<&Arc<Table>>, name: &str, alias: &str, stored: &[String]) -> String {
-    let own = match table {
-        Some(table) if table.name == alias => String::new(),
-        _ => format!(" {}", quote_identifier(alias)),
-    };
-    let Some(table) = table else {
-        return format!("{name}{own}");
-    };
-    let listed = |names: &[&str]| {
-        let names: Vec<_> = names.iter().map(|name| quote_identifier(name)).collect();
-        names.join(", ")
-    };
-    let live = table.columns.iter().filter(|column| !column.dropped);
-    let live: Vec<_> = live.map(|column| column.name.as_str()).collect();
-    let seen = stored.iter().zip(&table.columns);
-    let seen: Vec<_> = seen.filter(|(_, column)| !column.dropped).collect();
-    let names: Vec<_> = seen.iter().map(|(stored, _)| stored.as_str()).collect();
-    let now: Vec<_> = seen
-        .iter()
-        .map(|(_, column)| column.name.as_str())
-        .collect();
-    let (alias, list) = (quote_identifier(alias), listed(&names));
-    match (names == now, now.len() == live.len()) {
-        (true, true) => format!("{name}{own}"),
-        (false, true) => format!("{name} {alias}({list})"),
-        // Whatever came later must not be in `*`.
-        (_, false) => format!("(SELECT {} FROM {name}) {alias}({list})", listed(&now)),
+/// Queries nested deeper are shown as they are stored: a layout takes more of the stack than binding.
+const LAYOUT_DEPTH_MAX: usize = 40;
+
+/// What an expression without a name is called.
+const UNNAMED: &str = "?column?";
+
+/// What the columns of a query are called.
+#[derive(Clone, Copy)]
+pub(super) enum Called<'n> {
+    /// So.
+    As(&'n [String]),
+    /// As it says itself.
+    Itself,
+    /// So too, but nobody sees it.
+    Nothing,
+}
+
+/// The columns of a query.
+struct Targets<'t> {
+    exprs: &'t [Expr],
+    names: &'t [String],
+}
+
+/// Whether a query is none of UNION and its kin.
+fn is_alone(select: &SelectStmt) -> bool {
+    matches!(
+        SetOperation::try_from(select.op),
+        Ok(SetOperation::SetopNone | SetOperation::Undefined)
+    )
+}
+
+/// What stands behind a key of ORDER BY.
+fn direction(sort: &SortBy) -> &'static str {
+    match sort_order(sort) {
+        (false, false) => "",
+        (false, true) => " NULLS FIRST",
+        (true, true) => " DESC",
+        (true, false) => " DESC NULLS LAST",
     }
 }

@@ -414,6 +414,18 @@ impl Binder<'_> {
         scope: &Scope<'_>,
         place: Place,
     ) -> Result<Expr> {
+        let vector = match ty {
+            TypeId::INT2VECTOR => TypeId::INT2.array_of(),
+            TypeId::OIDVECTOR => TypeId::OID.array_of(),
+            _ => None,
+        };
+        if let (NodeEnum::AArrayExpr(array), Some(plain)) = (node, vector) {
+            // The vectors of the catalog begin at 0, as what is read from their text does.
+            let array_of = self.cast_argument(node, plain, typmod, scope, place)?;
+            let between = Expr::constant(Datum::text(" "), TypeId::TEXT, array.location);
+            let args = vec![array_of, between];
+            return self.call_by_name("array_to_string", args, array.location);
+        }
         let (NodeEnum::AArrayExpr(array), Some(element)) = (node, ty.array_element()) else {
             return self.expr(node, scope, place);
         };

@@ -58,7 +58,7 @@ fn only_extreme(grouping: &Grouping) -> Option<(&Expr, bool)> {
     if !whole || grouping.sets.len() != 1 || call.filter.is_some() {
         return None;
     }
-    match call.aggregate.0.name {
+    match call.aggregate.built_in()?.name {
         "min" => Some((value, false)),
         "max" => Some((value, true)),
         _ => None,

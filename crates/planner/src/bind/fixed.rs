@@ -41,6 +41,8 @@ pub struct Recorded {
     pub routines: Vec<(i32, u32)>,
     /// Those in FROM that give rows of a table.
     pub items: Vec<CalledItem>,
+    /// Constraints without which the text would mean nothing.
+    pub constraints: Vec<u32>,
 }
 
 /// A call in FROM that gives rows of a table. The columns that the table has now are fixed, as those
@@ -153,6 +155,9 @@ impl Recorded {
             found.extend(flags.filter(|flag| *flag.1).map(|flag| (place, flag.0)));
         }
         for (_, oid) in self.constants.iter().chain(&self.routines) {
+            relation(*oid);
+        }
+        for oid in &self.constraints {
             relation(*oid);
         }
         for item in &self.items {

@@ -23,6 +23,8 @@ pub struct Grouping {
     pub sets: Vec<Vec<usize>>,
     /// What GROUPING is asked for, as places among the groups.
     pub questions: Vec<Vec<usize>>,
+    /// The primary keys, by their constraints' oids, without which columns would have to be grouped by.
+    pub keys: Vec<u32>,
 }
 
 impl Grouping {
@@ -69,7 +71,7 @@ impl Grouping {
             .aggregates
             .iter()
             .map(|call| AggregatePlan {
-                aggregate: call.aggregate.0,
+                aggregate: call.aggregate.clone(),
                 args: call.args.iter().map(compile).collect(),
                 types: call.types.clone(),
                 distinct: call.distinct,
@@ -140,7 +142,8 @@ impl Binder<'_> {
                 return Ok(expr);
             }
             ExprKind::Column(place) => {
-                if let Some(kept) = self.functionally_dependent(place, grouping, scope) {
+                if let Some((kept, key)) = self.functionally_dependent(place, grouping, scope) {
+                    grouping.keys.push(key);
                     let new = grouping.groups.len();
                     grouping.groups.push(kept);
                     grouping.sets.iter_mut().for_each(|set| set.push(new));
@@ -217,13 +220,14 @@ impl Binder<'_> {
         Ok(QUESTIONS + number)
     }
 
-    /// A column of a table whose whole primary key is grouped by, in all sets, depends on the group.
+    /// A column of a table whose whole primary key is grouped by, in all sets, depends on the group; with
+    /// the oid of the key's constraint.
     fn functionally_dependent(
         &self,
         place: usize,
         grouping: &Grouping,
         scope: &Scope<'_>,
-    ) -> Option<Expr> {
+    ) -> Option<(Expr, u32)> {
         let (item, at) = scope.table_at(place)?;
         let table = item.table.as_ref()?;
         let key = table.primary_key()?;
@@ -240,7 +244,7 @@ impl Binder<'_> {
         let column = &item.columns[at];
         let mut expr = Expr::new(ExprKind::Column(place), column.ty, -1);
         expr.typmod = column.typmod;
-        Some(expr)
+        Some((expr, key.constraint))
     }
 }
 

@@ -41,6 +41,7 @@ mod column_name;
 pub mod computed;
 pub mod copy;
 mod definition;
+mod definition_from;
 pub mod domain;
 mod exclusion;
 pub mod expr;
@@ -65,12 +66,14 @@ mod named;
 mod naming;
 mod ordered_set;
 mod outputs;
+pub mod own_aggregate;
 mod partition;
 mod parts;
 mod policy;
 mod project_set;
 mod pull_up;
 mod record;
+mod renamed;
 mod routine;
 mod row;
 mod rows_from;
@@ -106,13 +109,13 @@ use crate::logical::columns_of;
 use crate::paths::{Methods, Planner, Statistics};
 use crate::plan::compile;
 use crate::plan::permit::{BoundFor, Required, UncheckedPlan};
-use crate::plan::{narrow_below, Expr, Plan, With};
+use crate::plan::{narrow_below, Expr, ExprKind, Plan, With};
 use catalog::access::column_in_address;
 use catalog::access::{Guarded, Privileges};
 use catalog::cluster::Address;
 use catalog::{Catalog, RelationKind, RelationRef, Table, PG_CATALOG};
 use syntax::parser::{char_position, NodeEnum};
-use types::{EvalContext, TypeId};
+use types::{Datum, EvalContext, TypeId};
 
 /// Expressions may be nested this deep; further is 54001. The thread's stack has room for it.
 pub const EXPRESSION_DEPTH_MAX: usize = 5_000;
@@ -246,6 +249,10 @@ pub struct Binder<'a> {
     pub trees_seen: Option<Rc<BTreeSet<TreeId>>>,
     /// What the text names, if that is asked for.
     recorded: Option<fixed::Recorded>,
+    /// The queries that are being laid out.
+    shown_queries: Option<definition::Shown>,
+    /// Who calls functions in the place of whoever runs the statement.
+    acting: Option<u32>,
     requires: Vec<Required>,
     unpopulated: Option<u32>,
     /// What the owners of views are asked for on the tables that a write through them reaches.
@@ -315,6 +322,8 @@ impl<'a> Binder<'a> {
             expanding: Vec::new(),
             trees_seen: None,
             recorded: None,
+            shown_queries: None,
+            acting: None,
             requires: Vec::new(),
             unpopulated: None,
             through_views: Privileges::NONE,
@@ -531,7 +540,7 @@ impl<'a> Binder<'a> {
             object: function,
             privileges: Privileges::EXECUTE,
             column: 0,
-            view_owner: None,
+            view_owner: self.acting,
         };
         self.note(required);
     }
@@ -661,18 +670,22 @@ impl Binder<'_> {
         Ok(self.bound(plan, Vec::new(), false).plan)
     }
 
-    /// Binds the default of a column as it is written.
+    /// Binds the default of a column as it is written; whether it says more than that there is none.
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn check_default(&mut self, column: &catalog::Column, node: &Node) -> Result<()> {
+    pub fn check_default(&mut self, column: &catalog::Column, node: &Node) -> Result<bool> {
         let scope = scope::Scope::default();
         let bound = self.node(node, &scope, expr::Place::DEFAULT)?;
         let from = bound.ty;
         let context = functions::CastContext::Assignment;
         let (ty, typmod) = column.declared();
         match self.try_coerce(bound, ty, typmod, context)? {
-            Ok(_) => Ok(()),
+            // One that must be fitted to a modifier or a domain is kept, as in PostgreSQL.
+            Ok(value) => {
+                let is_null = matches!(&value.kind, ExprKind::Const(Datum::Null, _));
+                Ok(!is_null || typmod >= 0)
+            }
             Err(_) => Err(Error::new(
                 SqlState::DATATYPE_MISMATCH,
                 format!(

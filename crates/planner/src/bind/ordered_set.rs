@@ -70,7 +70,7 @@ impl Binder<'_> {
         let order = order.collect();
         let args: Vec<Expr> = args.into_iter().chain(values).collect();
         let own = AggregateCall {
-            aggregate: Agg(aggregate),
+            aggregate: Agg::BuiltIn(aggregate),
             types: args.iter().map(|arg| arg.ty).collect(),
             args,
             distinct: false,

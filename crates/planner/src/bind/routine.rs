@@ -17,6 +17,7 @@ use base::{Result, SqlState};
 use pg_query::protobuf::{FuncCall, NamedArgExpr, Node};
 
 use super::expr::Place;
+use super::own_aggregate::OwnCall;
 use super::scope::Scope;
 use super::{boxed, inner, type_names, Binder};
 use crate::plan::{Expr, ExprKind, RoutineCall};
@@ -37,6 +38,41 @@ pub(super) struct Written<'w> {
     pub(super) names: Vec<&'w str>,
     /// Whether the last is the array of a VARIADIC.
     variadic: bool,
+}
+
+impl Written<'_> {
+    /// Arguments without names.
+    pub(super) fn in_order(args: Vec<Expr>) -> Written<'static> {
+        Written {
+            args,
+            names: Vec::new(),
+            variadic: false,
+        }
+    }
+}
+
+/// What a name and arguments mean.
+pub(super) enum Called {
+    /// A call, which is bound.
+    Expr(Expr),
+    /// An aggregate, whose call depends on the query where it stands.
+    Aggregate(OwnCall),
+}
+
+impl Called {
+    /// The call.
+    ///
+    /// # Errors
+    /// 42809 for an aggregate where none can be.
+    pub(super) fn expr(self) -> Result<Expr> {
+        match self {
+            Called::Expr(expr) => Ok(expr),
+            Called::Aggregate(_) => Err(base::Error::new(
+                SqlState::WRONG_OBJECT_TYPE,
+                "an aggregate cannot be called here",
+            )),
+        }
+    }
 }
 
 impl Binder<'_> {
@@ -75,7 +111,7 @@ impl Binder<'_> {
         names: &[&str],
         scope: &Scope<'_>,
         place: Place,
-    ) -> Result<Option<Expr>> {
+    ) -> Result<Option<Called>> {
         let routines = self.routines_called(names);
         if routines.is_empty() {
             return Ok(None);
@@ -93,7 +129,8 @@ impl Binder<'_> {
             let ty = type_names::find(&self.cx, names)?;
             if let Some(ty) = ty.filter(|ty| ty.is_of_extension()) {
                 let arg = written.args.remove(0);
-                return self.cast(arg, ty, -1, call.location).map(Some);
+                let value = self.cast(arg, ty, -1, call.location)?;
+                return Ok(Some(Called::Expr(value)));
             }
         }
         self.call_of(call, names, &routines, written)
@@ -144,13 +181,13 @@ impl Binder<'_> {
         )
     }
 
-    fn call_of(
+    pub(super) fn call_of(
         &mut self,
         call: &FuncCall,
         names: &[&str],
         routines: &[Arc<Routine>],
         written: Written<'_>,
-    ) -> Result<Option<Expr>> {
+    ) -> Result<Option<Called>> {
         let location = call.location;
         let types: Vec<_> = written.args.iter().map(|arg| arg.ty).collect();
         let mut offers = Vec::new();
@@ -184,13 +221,14 @@ impl Binder<'_> {
             None if is_aggregate(names) => Ok(None),
             None if !written.names.is_empty() && matches!(names, [_]) => {
                 match self.named_built_in(names[0], &written, location)? {
-                    Some(call) => Ok(Some(call)),
+                    Some(call) => Ok(Some(Called::Expr(call))),
                     None => Err(self.no_routine(&shown, &types, &written, location)),
                 }
             }
             None => Err(self.no_routine(&shown, &types, &written, location)),
             Some(Chosen::BuiltIn(found)) => {
-                self.call_found(found, written.args, location).map(Some)
+                let call = self.call_found(found, written.args, location)?;
+                Ok(Some(Called::Expr(call)))
             }
             Some(Chosen::Offered(place, argument_types, _)) => {
                 let routine = routines[place].clone();
@@ -203,8 +241,12 @@ impl Binder<'_> {
                     );
                     return Err(error.with_hint("To call a procedure, use CALL."));
                 }
-                self.routine_found(routine, written, &argument_types, location)
-                    .map(Some)
+                if routine.kind == RoutineKind::Aggregate {
+                    let own = self.own_call(routine, written, &argument_types, call)?;
+                    return Ok(Some(Called::Aggregate(own)));
+                }
+                let called = self.routine_found(routine, written, &argument_types, location)?;
+                Ok(Some(Called::Expr(called)))
             }
         }
     }
@@ -241,7 +283,7 @@ impl Binder<'_> {
     }
 
     /// The call of a routine whose inputs are those that were written, of these types, and defaults.
-    fn routine_found(
+    pub(super) fn routine_found(
         &mut self,
         routine: Arc<Routine>,
         written: Written<'_>,
@@ -349,6 +391,7 @@ impl Binder<'_> {
             shown: routine_name(self.cx.catalog, self.cx.search_path, &routine),
             written: as_written,
             routine,
+            caller: self.acting,
         };
         let mut called = Expr::new(ExprKind::Routine(Rc::new(call), args), base, location);
         if result.is_of_domain() {
@@ -387,10 +430,10 @@ impl Binder<'_> {
             }
             false => self.routine_call(&inputs, &names, &scope, place)?,
         };
-        let Some(Expr {
+        let Some(Called::Expr(Expr {
             kind: ExprKind::Routine(called, args),
             ..
-        }) = found
+        })) = found
         else {
             return Err(self.not_a_procedure(&names.join("."), call.location));
         };
@@ -443,7 +486,7 @@ impl Binder<'_> {
         }
     }
 
-    fn not_a_procedure(&self, shown: &str, location: i32) -> base::Error {
+    pub(super) fn not_a_procedure(&self, shown: &str, location: i32) -> base::Error {
         let message = format!("{shown} is not a procedure");
         self.error(SqlState::WRONG_OBJECT_TYPE, message, location)
             .with_hint("To call a function, use SELECT.")
@@ -475,7 +518,7 @@ fn drop_outputs(procedure: &Routine, call: &mut FuncCall) {
     });
 }
 
-fn signature(name: &str, types: &[TypeId]) -> String {
+pub(super) fn signature(name: &str, types: &[TypeId]) -> String {
     let shown: Vec<_> = types.iter().map(TypeId::to_string).collect();
     format!("{name}({})", shown.join(", "))
 }

@@ -563,6 +563,9 @@ impl Binder<'_> {
             Some(having) => Some(self.regroup(having, &mut grouping, scope)?),
             None => None,
         };
+        if let Some(recorded) = &mut self.recorded {
+            recorded.constraints.append(&mut grouping.keys);
+        }
         let all = outputs.all_mut();
         all.chain(&mut having)
             .for_each(|expr| settle_places(expr, &grouping));

@@ -49,12 +49,17 @@ impl Binder<'_> {
         let NodeEnum::SelectStmt(select) = boxed(&link.subselect)? else {
             return Err(Error::internal("a subquery that is no SELECT"));
         };
+        if self.lays_out() {
+            self.keep_text(link, select, scope)?;
+        }
         let before = scope.seen_from_inside.borrow().len();
         let around = scope.inner_stands.replace(place);
         self.exists = link.sub_link_type == SubLinkType::ExistsSublink as i32;
         let escaped = scope.escapes.replace(false);
+        let paused = self.pause_layout();
         let bound = self.subquery(select, scope);
         let deep = scope.escapes.replace(escaped || scope.escapes.get());
+        self.resume_layout(paused);
         self.exists = false;
         scope.inner_stands.set(around);
         let (query, correlated) = bound?;

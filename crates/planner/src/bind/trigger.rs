@@ -225,6 +225,7 @@ impl Binder<'_> {
             all.push(PlannedTrigger {
                 trigger: trigger.clone(),
                 call: RoutineCall {
+                    caller: None,
                     routine: routine.clone(),
                     types: Vec::new(),
                     result: TypeId::TRIGGER,

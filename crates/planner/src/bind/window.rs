@@ -357,9 +357,29 @@ impl Binder<'_> {
         scope: &Scope<'_>,
         place: Place,
     ) -> Result<Expr> {
-        let function = Windowed::Aggregate(Agg(found.aggregate));
+        let function = Windowed::Aggregate(Agg::BuiltIn(found.aggregate));
         let types = (found.argument_types.as_slice(), found.result);
         self.call_over(call, function, args, types, scope, place)
+    }
+
+    /// The same of one of one's own.
+    pub(super) fn own_over(
+        &mut self,
+        call: &FuncCall,
+        aggregate: Agg,
+        args: Vec<Expr>,
+        types: (&[TypeId], TypeId),
+        scope: &Scope<'_>,
+        place: Place,
+    ) -> Result<Expr> {
+        self.call_over(
+            call,
+            Windowed::Aggregate(aggregate),
+            args,
+            types,
+            scope,
+            place,
+        )
     }
 
     /// A call of a function that needs OVER.

@@ -316,7 +316,7 @@ impl Below {
         let functions = node.calls.iter().map(|number| {
             let call = &calls[*number];
             WindowFunctionPlan {
-                function: call.function,
+                function: call.function.clone(),
                 args: call.args.iter().map(compile).collect(),
                 types: call.types.clone(),
                 filter: call.filter.as_ref().map(compile),

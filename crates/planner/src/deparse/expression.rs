@@ -6,7 +6,9 @@ use std::sync::OnceLock;
 use base::hash::HashMap;
 use base::{Error, Result};
 
-use crate::plan::{AggregateCall, Expr, ExprKind, How, RoutineCall, SubQuery};
+use super::layout::{mark, shifted};
+use super::words;
+use crate::plan::{Agg, AggregateCall, Expr, ExprKind, How, RoutineCall, SubKind, SubQuery};
 use functions::strings::quote_identifier;
 use functions::{self, Coercion, Function};
 use types::typmod::{format_type, NO_TYPMOD};
@@ -28,8 +30,8 @@ pub trait Names {
     ///
     /// # Errors
     /// 0A000 where there can be none.
-    fn query(&self, query: &SubQuery) -> Result<String> {
-        let _ = query;
+    fn query(&self, query: &SubQuery, location: i32) -> Result<String> {
+        let _ = (query, location);
         Err(Error::unsupported("a subquery here"))
     }
 }
@@ -43,6 +45,8 @@ pub struct Style {
     pub indent: usize,
     /// No lines are begun.
     pub flat: bool,
+    /// Lines begin with marks that say their level ([`super::layout`]).
+    pub marked: bool,
 }
 
 /// The text of an expression. `casts` says whether a cast at the top that nobody wrote is shown.
@@ -77,7 +81,7 @@ pub fn is_call(expr: &Expr) -> bool {
 
 /// What PostgreSQL's rules about parentheses see in an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shape {
+pub(super) enum Shape {
     /// Needs no parentheses anywhere: a name, a constant, a call.
     Simple,
     /// An operator with its name.
@@ -100,6 +104,7 @@ pub(super) struct Writer<'a> {
     pretty: bool,
     indent: usize,
     flat: bool,
+    marked: bool,
 }
 
 /// The operator that a function computes, if it computes one.
@@ -233,6 +238,7 @@ impl<'a> Writer<'a> {
             pretty: style.pretty,
             indent: style.indent,
             flat: style.flat,
+            marked: style.marked,
         }
     }
 
@@ -257,13 +263,22 @@ impl<'a> Writer<'a> {
         let kept = self.out.trim_end_matches(' ').len();
         self.out.truncate(kept);
         self.out.push('\n');
-        self.out.extend(std::iter::repeat_n(' ', self.indent));
+        match self.marked {
+            true => self.out.push_str(&mark(self.level(), 0)),
+            false => self.out.extend(std::iter::repeat_n(' ', self.indent)),
+        }
         self.text(keyword);
         self.indent = self.indent.saturating_add_signed(after);
     }
 
     /// An operand: in parentheses, in pretty style, if its parent asks for them.
-    fn operand(&mut self, expr: &Expr, casts: bool, parent: Shape, first: bool) -> Result<()> {
+    pub(super) fn operand(
+        &mut self,
+        expr: &Expr,
+        casts: bool,
+        parent: Shape,
+        first: bool,
+    ) -> Result<()> {
         let bare = match casts {
             true => expr,
             false => self.shown(expr),
@@ -419,16 +434,46 @@ impl<'a> Writer<'a> {
                 Ok(())
             }
             ExprKind::Sub(query, test, _) => {
-                if let Some(test) = test {
-                    let _ = test;
-                    return Err(Error::unsupported("a comparison with a subquery here"));
+                let text = self.names.query(query, expr.location.0)?;
+                if !self.marked {
+                    if test.is_some() {
+                        let what = "a comparison with a subquery here";
+                        return Err(Error::unsupported(what));
+                    }
+                    self.text(&text);
+                    return Ok(());
                 }
-                let text = self.names.query(query)?;
-                self.text(&text);
-                Ok(())
+                self.inner_query(&query.kind, test.as_deref(), &shifted(&text, self.level()))
             }
             _ => self.test(expr),
         }
+    }
+
+    fn level(&self) -> i32 {
+        i32::try_from(self.indent).unwrap_or(i32::MAX)
+    }
+
+    /// A query that is laid out, and what it is asked for.
+    fn inner_query(&mut self, kind: &SubKind, test: Option<&Expr>, text: &str) -> Result<()> {
+        match (kind, test) {
+            (SubKind::Array(_), _) => self.text(&format!("ARRAY({text})")),
+            (SubKind::Exists, _) => self.text(&format!("(EXISTS ({text}))")),
+            (SubKind::Scalar | SubKind::Row(_), _) => self.text(&format!("({text})")),
+            (SubKind::Any(function, all), Some(test)) => {
+                let name = operator_of(function.0, 2).unwrap_or("=");
+                let name = self.context.operator_text(function.0.oid, name);
+                self.text("(");
+                self.put(test, true)?;
+                match (name.as_ref(), all) {
+                    ("=", false) => self.text(" IN ("),
+                    (name, false) => self.text(&format!(" {name} ANY (")),
+                    (name, true) => self.text(&format!(" {name} ALL (")),
+                }
+                self.text(&format!("{text}))"));
+            }
+            _ => return Err(Error::unsupported("a comparison with a subquery here")),
+        }
+        Ok(())
     }
 
     /// What is tested of a value.
@@ -516,23 +561,7 @@ impl<'a> Writer<'a> {
             return Ok(());
         }
         match (function.name, args) {
-            ("timezone", [zone, value]) => {
-                self.text("(");
-                self.operand(value, true, Shape::Test, true)?;
-                self.text(" AT TIME ZONE ");
-                self.operand(zone, true, Shape::Test, false)?;
-                self.text(")");
-                Ok(())
-            }
-            ("extract", [field, value]) => {
-                if let ExprKind::Const(Datum::Text(field), _) = &field.kind {
-                    let _ = write!(self.out, "EXTRACT({field} FROM ");
-                    self.put(value, false)?;
-                    self.text(")");
-                    return Ok(());
-                }
-                self.plain_call(function.name, args)
-            }
+            (words, args) if words::are_words(words) => self.words(words, args),
             ("array_slice", [array, mask, bounds @ ..]) => self.slice(array, mask, bounds),
             (name, [fixed @ .., array]) if functions::takes_array(function) => {
                 let _ = write!(self.out, "{}(", quote_identifier(name));
@@ -648,15 +677,16 @@ impl<'a> Writer<'a> {
     }
 
     fn aggregate(&mut self, call: &AggregateCall) -> Result<()> {
-        let aggregate = call.aggregate.0;
-        let name = quote_identifier(aggregate.name);
-        let name = self.aggregate_name(aggregate.oid, &name);
+        let name = match &call.aggregate {
+            Agg::Own(own) => own.shown.clone(),
+            own => self.aggregate_name(own.oid(), &quote_identifier(own.name())),
+        };
         self.text(&name);
         self.text("(");
         if call.distinct {
             self.text("DISTINCT ");
         }
-        if call.aggregate.0.ordered_set().is_some() {
+        if call.aggregate.ordered_set().is_some() {
             let direct = call.args.len() - call.order.len();
             self.list(&call.args[..direct], true)?;
             self.text(") WITHIN GROUP (ORDER BY ");

@@ -17,7 +17,9 @@
 
 mod decompiled;
 mod expression;
+pub(crate) mod layout;
 mod window;
+mod words;
 
 pub use decompiled::{decompiled, Values};
 pub use expression::{expression, is_call, Names, Style};

@@ -3,7 +3,9 @@
 use base::Result;
 
 use super::expression::{Names, Style, Writer};
-use crate::plan::{Bound, Exclusion, Expr, FrameMode, WindowCall, WindowName, WindowSpec};
+use crate::plan::{
+    Agg, Bound, Exclusion, Expr, FrameMode, WindowCall, WindowName, WindowSpec, Windowed,
+};
 use functions::strings::quote_identifier;
 use types::EvalContext;
 
@@ -45,11 +47,13 @@ pub fn sort_key(
 impl Writer<'_> {
     /// A call with OVER.
     pub(super) fn window_call(&mut self, call: &WindowCall) -> Result<()> {
-        let name = quote_identifier(call.function.name());
-        let name = self.aggregate_name(call.function.oid(), &name);
+        let name = match &call.function {
+            Windowed::Aggregate(Agg::Own(own)) => own.shown.clone(),
+            function => self.aggregate_name(function.oid(), &quote_identifier(function.name())),
+        };
         self.text(&name);
         self.text("(");
-        let is_aggregate = matches!(call.function, crate::plan::Windowed::Aggregate(_));
+        let is_aggregate = matches!(call.function, Windowed::Aggregate(_));
         match call.args.is_empty() && is_aggregate {
             true => self.text("*"),
             false => self.list(&call.args, true)?,

@@ -14,6 +14,9 @@ use types::TypeId;
 pub struct RoutineCall {
     /// What is called.
     pub routine: Arc<Routine>,
+    /// Who must be allowed to call it, in the place of whoever runs the statement: the owner of the
+    /// aggregate that it is a part of.
+    pub caller: Option<u32>,
     /// The types of all its inputs, where they are given; none is polymorphic.
     pub types: Vec<TypeId>,
     /// The type of its result.

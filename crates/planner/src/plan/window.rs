@@ -15,11 +15,11 @@
 use std::rc::Rc;
 
 use super::{Agg, Expr, Plan, Program};
-use functions::{Aggregate, WindowFunction};
+use functions::WindowFunction;
 use types::TypeId;
 
 /// What is called with OVER.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Windowed {
     /// A function that there is for windows only.
     Own(&'static WindowFunction),
@@ -29,10 +29,10 @@ pub enum Windowed {
 
 impl Windowed {
     /// Its name.
-    pub fn name(&self) -> &'static str {
+    pub fn name(&self) -> &str {
         match self {
             Windowed::Own(function) => function.name,
-            Windowed::Aggregate(aggregate) => aggregate.0.name,
+            Windowed::Aggregate(aggregate) => aggregate.name(),
         }
     }
 
@@ -40,7 +40,7 @@ impl Windowed {
     pub fn oid(&self) -> u32 {
         match self {
             Windowed::Own(function) => function.oid,
-            Windowed::Aggregate(aggregate) => aggregate.0.oid,
+            Windowed::Aggregate(aggregate) => aggregate.oid(),
         }
     }
 }
@@ -227,14 +227,4 @@ pub struct WindowFunctionPlan {
     pub types: Vec<TypeId>,
     /// FILTER.
     pub filter: Option<Program>,
-}
-
-impl WindowFunctionPlan {
-    /// The aggregate that it is.
-    pub fn aggregate(&self) -> Option<&'static Aggregate> {
-        match self.function {
-            Windowed::Own(_) => None,
-            Windowed::Aggregate(aggregate) => Some(aggregate.0),
-        }
-    }
 }

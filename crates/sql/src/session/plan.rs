@@ -11,9 +11,9 @@ use super::sizes::{self, Sizes};
 use super::statements::{about, inner, utility_columns, FailedBlock};
 use super::transaction::{lost_block, Loss, OwnCatalog, State};
 use super::{missing_database, Column, Oid, Session};
-use catalog::depend::routine_text;
+use catalog::depend::{routine_name, routine_text};
 use catalog::user_type::EnumLabel;
-use catalog::{changes, shared, store, Catalog, RelationRef};
+use catalog::{changes, shared, store, Catalog, Locale, RelationRef, Routine};
 use execution::exec::point;
 use execution::settings::planted;
 use execution::state::prepared::{Planned, SearchPath};
@@ -78,8 +78,8 @@ impl NameLookup for Names {
             TypeId::REGPROC => {
                 let built_in = functions::function_by_oid(oid).map(|known| known.name.to_owned());
                 built_in.or_else(|| {
-                    let shown = self.name_of(TypeId::REGPROCEDURE, oid)?;
-                    shown.split_once('(').map(|(name, _)| name.to_owned())
+                    let routine = self.catalog.routine(oid)?;
+                    Some(self.routine_alone(routine))
                 })
             }
             _ => None,
@@ -216,6 +216,21 @@ impl NameLookup for Names {
 }
 
 impl Names {
+    /// The name of a routine as `regproc` prints it: with its schema where others have that name too.
+    fn routine_alone(&self, routine: &Routine) -> String {
+        let named = |schema: &u32| self.catalog.routines_named(*schema, &routine.name).count();
+        let others: usize = self.search_path.iter().map(named).sum();
+        let built_in = functions::functions_named(&routine.name).len();
+        let schema = self.catalog.schema_by_oid(routine.schema);
+        match schema {
+            Some(schema) if others + built_in > 1 => {
+                let schema = quote_identifier(&schema.name);
+                format!("{schema}.{}", quote_identifier(&routine.name))
+            }
+            _ => routine_name(&self.catalog, &self.search_path, routine),
+        }
+    }
+
     /// The routine that a text names, with its argument types or without.
     fn routine_named(&self, text: &str) -> Option<u32> {
         let (name, types) = match text.trim().strip_suffix(')') {
@@ -223,7 +238,10 @@ impl Names {
                 let (name, types) = rest.split_once('(')?;
                 let types: Vec<_> = match types.trim() {
                     "" => Vec::new(),
-                    types => types.split(',').map(type_named).collect::<Option<_>>()?,
+                    types => {
+                        let found = |name: &str| self.type_named(name).ok().flatten();
+                        types.split(',').map(found).collect::<Option<_>>()?
+                    }
                 };
                 (name, Some(types))
             }
@@ -261,6 +279,9 @@ impl Names {
         let trimmed = name.trim();
         if let Some(element) = trimmed.strip_suffix("[]") {
             return Ok(self.type_named(element)?.and_then(TypeId::array_of));
+        }
+        if let Some(plain) = without_modifier(trimmed) {
+            return self.type_named(&plain);
         }
         let parts = split_name(trimmed);
         match parts.as_slice() {
@@ -302,12 +323,28 @@ fn procedure_named(text: &str) -> Option<u32> {
         .or_else(|| windows.next().map(|window| window.oid))
 }
 
+/// The name of a type without the numbers that modify it, if there are any: `numeric(4,2)`.
+fn without_modifier(name: &str) -> Option<String> {
+    let (before, rest) = name.split_once('(')?;
+    let (numbers, after) = rest.split_once(')')?;
+    let is_number = |number: &str| number.trim().parse::<i32>().is_ok();
+    let plain = format!("{}{after}", before.trim_end());
+    numbers.split(',').all(is_number).then_some(plain)
+}
+
 /// The type that a text names as SQL does.
 fn type_named(name: &str) -> Option<TypeId> {
     let plain = name.trim().to_lowercase();
     if let Some(element) = plain.strip_suffix("[]") {
         return type_named(element)?.array_of();
     }
+    let plain = match plain.as_str() {
+        "int" => "integer".to_owned(),
+        "dec" | "decimal" => "numeric".to_owned(),
+        "float" => "double precision".to_owned(),
+        "char varying" => "character varying".to_owned(),
+        _ => plain,
+    };
     TypeId::by_name(&plain).or_else(|| {
         let known = types::type_id::TYPES
             .iter()
@@ -461,7 +498,13 @@ impl Session {
                 None => Vec::new(),
             },
         };
-        Rc::make_mut(&mut self.eval).names = Some(Arc::new(names));
+        let ctype = catalog.database.ctype;
+        if self.eval.names.is_none() {
+            self.shared.settings.fix("lc_ctype", ctype.name());
+        }
+        let eval = Rc::make_mut(&mut self.eval);
+        eval.names = Some(Arc::new(names));
+        eval.ascii_letters = ctype == Locale::C;
     }
 
     /// The schemas of `search_path` that exist and that the session's role may look into.

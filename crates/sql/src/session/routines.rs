@@ -138,7 +138,7 @@ impl Host for Session {
 fn kind_of(call: &RoutineCall) -> ReturnKind {
     match call.routine.kind {
         RoutineKind::Procedure => ReturnKind::Procedure,
-        RoutineKind::Function => match call.result {
+        RoutineKind::Function | RoutineKind::Aggregate => match call.result {
             TypeId::VOID => ReturnKind::Nothing,
             TypeId::RECORD => ReturnKind::Record(call.columns.clone()),
             TypeId::TRIGGER => ReturnKind::Record(Vec::new()),
@@ -217,9 +217,9 @@ impl Session {
     ///
     /// # Errors
     /// 42501.
-    fn check_may_call(&self, routine: &Routine) -> Result<()> {
+    fn check_may_call(&self, routine: &Routine, caller: Option<u32>) -> Result<()> {
         let address = Address::of(Address::PROC, routine.oid);
-        let role = self.shared.settings.current_role();
+        let role = caller.unwrap_or_else(|| self.shared.settings.current_role());
         let execute = Privileges::EXECUTE;
         let is_free = !self.catalog.acls.contains_key(&address);
         match is_free
@@ -234,7 +234,7 @@ impl Session {
 
     fn call_routine(&mut self, call: &RoutineCall, args: Vec<Datum>) -> Result<Gave> {
         coro::check_depth()?;
-        self.check_may_call(&call.routine)?;
+        self.check_may_call(&call.routine, call.caller)?;
         if call.result == TypeId::TRIGGER {
             let message = "trigger functions can only be called as triggers";
             let mut error = Error::new(SqlState::FEATURE_NOT_SUPPORTED, message);

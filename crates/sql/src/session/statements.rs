@@ -342,6 +342,8 @@ statements! {
         CreateFunctionStmt(it) =>
             if it.is_procedure { "CREATE PROCEDURE" } else { "CREATE FUNCTION" },
             DEFINITION, session.create_routine(text, it, sink);
+        DefineStmt(it) if object(it.kind) == ObjectType::ObjectAggregate => "CREATE AGGREGATE",
+            DEFINITION, session.create_aggregate(it, sink);
         AlterFunctionStmt(it) => alter_command(it.objtype), DEFINITION,
             session.alter_routine(it);
 

@@ -11,18 +11,17 @@ use base::Result;
 
 use super::frame::{FrameAt, Stretch};
 use super::partition::Partition;
+use crate::exec::accumulate::Accumulating;
 use crate::exec::program::Evaluate;
 use crate::exec::Exec;
-use functions::{Accumulator, Aggregate};
-use planner::plan::Program;
-use planner::plan::WindowFunctionPlan;
+use planner::plan::{Agg, Program, WindowFunctionPlan};
 use types::Datum;
 
 /// An aggregate over the frames of a partition.
 pub struct Aggregated<'p> {
     plan: &'p WindowFunctionPlan,
-    aggregate: &'static Aggregate,
-    accumulator: Accumulator,
+    aggregate: &'p Agg,
+    accumulator: Accumulating,
     /// The rows that are taken in; none when that is not one stretch.
     taken: Option<Stretch>,
     result: Option<Datum>,
@@ -32,12 +31,14 @@ pub struct Aggregated<'p> {
 
 impl<'p> Aggregated<'p> {
     /// The aggregate before the first row of a partition.
-    pub fn new(plan: &'p WindowFunctionPlan, aggregate: &'static Aggregate) -> Aggregated<'p> {
-        let accumulator = aggregate.start(&plan.types);
+    pub fn new(plan: &'p WindowFunctionPlan, aggregate: &'p Agg) -> Aggregated<'p> {
+        let mut accumulator = Accumulating::start(aggregate, &plan.types);
         // What is given back must be what was taken in.
         let is_fixed = |arg: &Program| arg.as_column().is_some() || arg.is_given();
-        let returns =
-            accumulator.can_return() && plan.filter.is_none() && plan.args.iter().all(is_fixed);
+        let built_in = accumulator.built_in();
+        let returns = built_in.is_some_and(|built_in| built_in.can_return())
+            && plan.filter.is_none()
+            && plan.args.iter().all(is_fixed);
         Aggregated {
             plan,
             aggregate,
@@ -60,7 +61,7 @@ impl<'p> Aggregated<'p> {
             for stretch in frame.stretches() {
                 self.take(stretch, rows, cx)?;
             }
-            return self.accumulator.finish(cx.context);
+            return self.accumulator.finish(cx);
         }
         let (start, end) = frame.whole;
         match self.taken {
@@ -79,7 +80,7 @@ impl<'p> Aggregated<'p> {
                 self.take((start, end), rows, cx)?;
             }
         }
-        let result = self.accumulator.finish(cx.context)?;
+        let result = self.accumulator.finish(cx)?;
         self.taken = Some((start, end));
         self.result = Some(result.clone());
         Ok(result)
@@ -91,7 +92,7 @@ impl<'p> Aggregated<'p> {
     }
 
     fn begin(&mut self) {
-        self.accumulator = self.aggregate.start(&self.plan.types);
+        self.accumulator = Accumulating::start(self.aggregate, &self.plan.types);
         self.taken = None;
     }
 
@@ -111,15 +112,14 @@ impl<'p> Aggregated<'p> {
             }
             if let [arg] = self.plan.args.as_slice() {
                 let value = arg.eval(cx, row)?;
-                self.accumulator
-                    .step(cx.context, std::slice::from_ref(&value))?;
+                self.accumulator.step(cx, std::slice::from_ref(&value))?;
                 continue;
             }
             let mut args = Vec::with_capacity(self.plan.args.len());
             for arg in &self.plan.args {
                 args.push(arg.eval(cx, row)?);
             }
-            self.accumulator.step(cx.context, &args)?;
+            self.accumulator.step(cx, &args)?;
         }
         Ok(())
     }
@@ -135,7 +135,9 @@ impl<'p> Aggregated<'p> {
                 Some(arg) => arg.eval(cx, rows.row(position)?)?,
                 None => Datum::Null,
             };
-            self.accumulator.give_back(&value)?;
+            if let Some(built_in) = self.accumulator.built_in() {
+                built_in.give_back(&value)?;
+            }
         }
         Ok(())
     }

@@ -32,8 +32,8 @@ pub struct Tiles {
 impl<'p> State<'p> {
     /// The function before the first row of a partition.
     pub fn new(plan: &'p WindowFunctionPlan) -> State<'p> {
-        match plan.function {
-            Windowed::Aggregate(aggregate) => State::Aggregated(Aggregated::new(plan, aggregate.0)),
+        match &plan.function {
+            Windowed::Aggregate(aggregate) => State::Aggregated(Aggregated::new(plan, aggregate)),
             Windowed::Own(function) if function.kind == WindowKind::Ntile => {
                 State::Tiles(plan, None)
             }

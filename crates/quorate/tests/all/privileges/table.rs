@@ -128,6 +128,9 @@ create policy shown on m.guarded using (k <> 2) with check (k <> 9);
 create policy kept on m.guarded as restrictive for delete using (k = 1);
 create view m.invoked with (security_invoker) as select k from m.guarded;
 create function m.f(k int) returns int language sql as 'select k';
+create function m.g2(int, int) returns int language sql as 'select $1 + $2';
+create function m.g3(m.mood, m.mood) returns m.mood language sql as 'select $2';
+create aggregate m.a (int) (sfunc = m.g2, stype = int, initcond = '0');
 create function m.fs() returns setof int language plpgsql as 'begin return next 1; end';
 create function m.fd() returns bigint language sql security definer as 'select count(*) from m.u';
 create procedure m.p() language plpgsql as 'begin end';
@@ -503,6 +506,17 @@ pub const STATEMENTS: &[Statement] = &[
     utility("comment on function m.f(int) is 'said'"),
     utility("drop function m.fs()"),
     utility("drop procedure m.p()"),
+    utility("create aggregate m.made (int) (sfunc = m.g2, stype = int)"),
+    open("create aggregate room.made (int) (sfunc = int4pl, stype = int)"),
+    utility("create aggregate room.made (int) (sfunc = m.g2, stype = int)"),
+    utility("create aggregate room.made (m.mood) (sfunc = m.g3, stype = m.mood)"),
+    query("select m.a(k) as k from m.t"),
+    query("select m.a(k) over () as k from m.t"),
+    utility("alter aggregate m.a (int) rename to b"),
+    utility("alter aggregate m.a (int) set schema room"),
+    utility("alter aggregate m.a (int) owner to m_alone"),
+    utility("comment on aggregate m.a (int) is 'said'"),
+    utility("drop aggregate m.a (int)"),
     // ---- Triggers ----
     utility("create trigger made before update on m.t for each row execute function m.tf()"),
     utility("create trigger made after insert on lost.t execute function m.td()"),

@@ -73,7 +73,10 @@ impl Session {
                 of: of as f64,
                 target,
             };
-            if let Some(of_column) = analyze_column(table, place, &sampled, sampled_of)? {
+            if let Some(mut of_column) = analyze_column(table, place, &sampled, sampled_of)? {
+                if let Some(said) = table.columns[place].said_distinct() {
+                    of_column.distinct = said;
+                }
                 found.push((place, of_column));
             }
         }

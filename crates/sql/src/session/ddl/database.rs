@@ -12,7 +12,7 @@ use super::super::{CommandTag, NoticeSeverity, Session, Sink};
 use super::role::no_role;
 use super::table::cut_name;
 use catalog::layout::FIRST_USER_OID;
-use catalog::{cluster, store, Catalog, Database, RelationKind, Role, Schema, QUORATE};
+use catalog::{cluster, store, Catalog, Database, Locale, RelationKind, Role, Schema, QUORATE};
 use syntax::parser::NodeEnum;
 
 /// 3D000.
@@ -63,6 +63,49 @@ fn may_create(own: &Role) -> Result<()> {
     }
 }
 
+/// Takes the locales of a database that is made; false for another option.
+fn locale(locales: &mut (Option<Locale>, Option<Locale>), option: &DefElem) -> Result<bool> {
+    let name = option_text(option);
+    let (collate, ctype) = match option.defname.as_str() {
+        "locale" => (true, true),
+        "lc_collate" => (true, false),
+        "lc_ctype" => (false, true),
+        _ => return Ok(false),
+    };
+    if option.arg.is_none() {
+        return Ok(true);
+    }
+    let locale = Locale::named(&name);
+    let locale = locale.ok_or_else(|| Error::unsupported("a locale other than C and C.UTF-8"))?;
+    if collate {
+        locales.0 = Some(locale);
+    }
+    if ctype {
+        locales.1 = Some(locale);
+    }
+    Ok(true)
+}
+
+/// The locale of a database that is copied from another: that one's, unless the other is empty for
+/// certain.
+fn inherited(said: Option<Locale>, template: (Locale, &Database), what: &str) -> Result<Locale> {
+    let (own, database) = template;
+    match said {
+        Some(said) if said != own && database.name != "template0" => Err(Error::new(
+            SqlState::INVALID_PARAMETER_VALUE,
+            format!(
+                "new {what} ({}) is incompatible with the {what} of the template database ({})",
+                said.name(),
+                own.name()
+            ),
+        )
+        .with_hint(format!(
+            "Use the same {what} as in the template database, or use template0 as template."
+        ))),
+        said => Ok(said.unwrap_or(own)),
+    }
+}
+
 /// What databases here cannot be but one thing.
 fn check_fixed(option: &DefElem) -> Result<()> {
     let value = option_text(option);
@@ -78,10 +121,6 @@ fn check_fixed(option: &DefElem) -> Result<()> {
             )
             .with_detail("The chosen LC_CTYPE setting requires encoding \"UTF8\"."));
         }
-        "locale" | "lc_collate" | "lc_ctype" => (
-            &["c.utf-8", "c.utf8", "c", "posix"],
-            "a locale other than C",
-        ),
         "locale_provider" => (&["libc"], "a locale provider other than libc"),
         "tablespace" => (&["pg_default"], "a tablespace of a database"),
         "strategy" => (&["wal_log", "file_copy"], "this strategy"),
@@ -140,8 +179,9 @@ impl Session {
             ..Database::default()
         };
         let mut template = "template1".to_owned();
+        let mut locales = (None, None);
         for option in options(&create.options)? {
-            if common(&mut database, option)? {
+            if common(&mut database, option)? || locale(&mut locales, option)? {
                 continue;
             }
             match option.defname.as_str() {
@@ -178,6 +218,8 @@ impl Session {
                 format!("permission denied to copy database \"{template}\""),
             ));
         }
+        database.collate = inherited(locales.0, (source.collate, source), "collation")?;
+        database.ctype = inherited(locales.1, (source.ctype, source), "LC_CTYPE")?;
         let content = self.database_content(&template)?;
         if content.is_some_and(|content| !is_empty(&content)) {
             return Err(Error::unsupported("a template database with objects in it"));

@@ -109,6 +109,7 @@ impl Session {
             return Ok(tag(match object {
                 ObjectType::ObjectProcedure => "DROP PROCEDURE",
                 ObjectType::ObjectRoutine => "DROP ROUTINE",
+                ObjectType::ObjectAggregate => "DROP AGGREGATE",
                 _ => "DROP FUNCTION",
             }));
         }

@@ -13,6 +13,7 @@ use pg_query::protobuf::{Constraint, Node};
 use super::super::Session;
 use super::table::{choose_name, cut_name};
 use catalog::access::{denied, Guarded, Privileges};
+use catalog::local::is_local;
 use catalog::{Action, Catalog, ForeignKey, Index, RelationKind, Table};
 use execution::exec::{foreign, Exec};
 use execution::system::Relations;
@@ -38,6 +39,12 @@ impl Session {
         table: &mut Table,
     ) -> Result<()> {
         let parent = self.referenced_table(text, catalog, constraint, table)?;
+        if parent.unlogged && !table.unlogged && !is_local(table.oid) {
+            return Err(Error::new(
+                SqlState::INVALID_TABLE_DEFINITION,
+                "constraints on permanent tables may reference only permanent tables",
+            ));
+        }
         let columns = match column {
             Some(column) => vec![column],
             None => named_columns(table, &constraint.fk_attrs, "foreign key constraint")?,

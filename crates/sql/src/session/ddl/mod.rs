@@ -1,5 +1,6 @@
 //! DDL: writes of the catalog, as transactional as any other.
 
+mod aggregate;
 mod alter;
 mod analyze;
 mod attach;

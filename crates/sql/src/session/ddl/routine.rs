@@ -86,7 +86,7 @@ impl Session {
         Ok(done)
     }
 
-    fn put_routine(
+    pub(super) fn put_routine(
         &mut self,
         catalog: &Catalog,
         mut routine: Routine,
@@ -193,7 +193,7 @@ impl Session {
 
     // ---- Arguments and results ----
 
-    fn routine_arguments(
+    pub(super) fn routine_arguments(
         &mut self,
         catalog: &Arc<Catalog>,
         routine: &mut Routine,
@@ -338,9 +338,7 @@ impl Session {
             routine.result = match (implied, routine.kind) {
                 (Some(ty), _) => ty,
                 (None, RoutineKind::Procedure) => TypeId::VOID,
-                (None, RoutineKind::Function) => {
-                    return Err(invalid("function result type must be specified"))
-                }
+                (None, _) => return Err(invalid("function result type must be specified")),
             };
             return Ok(());
         };
@@ -509,8 +507,10 @@ impl Session {
         };
         let is_kind = |routine: &Routine| match object {
             ObjectType::ObjectProcedure => routine.kind == RoutineKind::Procedure,
+            ObjectType::ObjectAggregate => routine.kind == RoutineKind::Aggregate,
             ObjectType::ObjectRoutine => true,
-            _ => routine.kind == RoutineKind::Function,
+            // An aggregate is a function too.
+            _ => routine.kind != RoutineKind::Procedure,
         };
         let mut types = Vec::new();
         let mut all = Vec::new();
@@ -559,6 +559,10 @@ impl Session {
         }
         if let Some(shown) = wrong {
             let article = if noun == "aggregate" { "an" } else { "a" };
+            let shown = match noun {
+                "aggregate" => format!("function {}", shown.replace(',', ", ")),
+                _ => shown,
+            };
             let message = format!("{shown} is not {article} {noun}");
             return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message));
         }
@@ -566,11 +570,11 @@ impl Session {
             true => format!("could not find a {noun} named \"{}\"", names.join(".")),
             false => {
                 let shown: Vec<_> = types.iter().map(TypeId::to_string).collect();
-                format!(
-                    "{noun} {}({}) does not exist",
-                    names.join("."),
-                    shown.join(", ")
-                )
+                let shown = match (object, shown.is_empty()) {
+                    (ObjectType::ObjectAggregate, true) => "*".to_owned(),
+                    _ => shown.join(", "),
+                };
+                format!("{noun} {}({shown}) does not exist", names.join("."))
             }
         };
         Ok(Err(Error::new(SqlState::UNDEFINED_FUNCTION, message)))
@@ -605,6 +609,9 @@ impl Session {
                 Ok(routine) => {
                     let catalog = self.current_catalog()?;
                     let name = texts(&named.objname).join(".");
+                    if object == ObjectType::ObjectFunction {
+                        refuse_aggregate(&routine)?;
+                    }
                     self.may_drop_routine(&catalog, &routine, &name)?;
                     let object = Object::Routine(routine.oid);
                     if !roots.contains(&object) {
@@ -648,6 +655,10 @@ impl Session {
         let old = self.named_routine(object, named)??;
         let catalog = self.current_catalog()?;
         self.must_own_routine(&catalog, &old, &texts(&named.objname).join("."))?;
+        if let Err(mut error) = refuse_aggregate(&old) {
+            error.fields_mut().hint = None;
+            return Err(error);
+        }
         let mut new = (*old).clone();
         let mut seen: Vec<&str> = Vec::new();
         for node in &alter.actions {
@@ -722,7 +733,12 @@ impl Session {
         self.ensure_open()?;
         let old = self.named_routine(object, named)??;
         let catalog = self.current_catalog()?;
-        self.must_own_routine(&catalog, &old, &old.name)?;
+        let owned = self.must_own_routine(&catalog, &old, &old.name);
+        owned.map_err(|error| match old.kind {
+            // A function, where it is not made or dropped.
+            RoutineKind::Aggregate => must_own("function", &old.name),
+            _ => error,
+        })?;
         let mut new = (*old).clone();
         change(self, &catalog, &mut new)?;
         if new != *old {
@@ -736,6 +752,7 @@ fn altered(object: ObjectType) -> &'static str {
     match object {
         ObjectType::ObjectProcedure => "ALTER PROCEDURE",
         ObjectType::ObjectRoutine => "ALTER ROUTINE",
+        ObjectType::ObjectAggregate => "ALTER AGGREGATE",
         _ => "ALTER FUNCTION",
     }
 }
@@ -744,8 +761,23 @@ fn altered(object: ObjectType) -> &'static str {
 pub(super) fn is_routine(object: ObjectType) -> bool {
     matches!(
         object,
-        ObjectType::ObjectFunction | ObjectType::ObjectProcedure | ObjectType::ObjectRoutine
+        ObjectType::ObjectAggregate
+            | ObjectType::ObjectFunction
+            | ObjectType::ObjectProcedure
+            | ObjectType::ObjectRoutine
     )
+}
+
+/// 42809 for an aggregate where only a plain function will do.
+fn refuse_aggregate(routine: &Routine) -> Result<()> {
+    match routine.kind {
+        RoutineKind::Aggregate => Err(Error::new(
+            SqlState::WRONG_OBJECT_TYPE,
+            format!("\"{}\" is an aggregate function", routine.name),
+        )
+        .with_hint("Use DROP AGGREGATE to drop aggregate functions.")),
+        _ => Ok(()),
+    }
 }
 
 /// Without the detail.
@@ -781,7 +813,10 @@ fn check_replaces(old: &Routine, new: &Routine, what: &str) -> Result<()> {
     let hint = format!("Use DROP {} {what} first.", old.kind.noun().to_uppercase());
     if old.kind != new.kind {
         let error = Error::new(SqlState::WRONG_OBJECT_TYPE, "cannot change routine kind");
-        let detail = format!("\"{}\" is a {}.", old.name, old.kind.noun());
+        let detail = match old.kind {
+            RoutineKind::Aggregate => format!("\"{}\" is an aggregate function.", old.name),
+            kind => format!("\"{}\" is a {}.", old.name, kind.noun()),
+        };
         return Err(error.with_detail(detail));
     }
     let columns = |routine: &Routine| -> Vec<(String, TypeId)> {
@@ -794,7 +829,9 @@ fn check_replaces(old: &Routine, new: &Routine, what: &str) -> Result<()> {
         (old.result, old.set, old.result_relation) == (new.result, new.set, new.result_relation);
     if !same_result {
         let message = match old.kind {
-            RoutineKind::Function => "cannot change return type of existing function",
+            RoutineKind::Function | RoutineKind::Aggregate => {
+                "cannot change return type of existing function"
+            }
             RoutineKind::Procedure => "cannot change whether a procedure has output parameters",
         };
         return Err(invalid(message).with_hint(hint));
@@ -884,5 +921,6 @@ fn example_call(catalog: &Catalog, routine: &Routine) -> RoutineCall {
         shown: routine.name.clone(),
         written: Vec::new(),
         routine: Arc::new(routine.clone()),
+        caller: None,
     }
 }

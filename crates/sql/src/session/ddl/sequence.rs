@@ -50,9 +50,6 @@ impl Session {
             .sequence
             .as_ref()
             .ok_or_else(|| Error::internal("a sequence without a name"))?;
-        if range.relpersistence == "u" {
-            return Err(Error::unsupported("an unlogged sequence"));
-        }
         let catalog = self.current_catalog()?;
         let schema = self.schema_for(&catalog, "", range)?;
         let name = cut_name(&range.relname);
@@ -64,6 +61,7 @@ impl Session {
         let mut sequence = Sequence::default();
         begin(&mut sequence, &options)?;
         let mut table = self.sequence_table(&catalog, schema, name, sequence)?;
+        table.unlogged = range.relpersistence == "u";
         if let Some(names) = options.owned_by {
             let owner = self.owner_named(names, &table)?;
             set_owner(&mut table, owner)?;

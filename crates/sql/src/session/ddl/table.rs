@@ -60,6 +60,7 @@ impl Session {
             owner: self.own_role(&catalog)?,
             kind: RelationKind::Table,
             tree: store::new_tree(&*self.shared.engine.sequences)?,
+            unlogged: range.relpersistence == "u",
             ..Table::default()
         };
         set_options(&mut table, &create.options)?;
@@ -116,7 +117,8 @@ impl Session {
         if let Some(parent) = &parent {
             store::update_table(open.txn.as_mut(), catalog.database.oid, parent)?;
         }
-        for sequence in &sequences {
+        for sequence in &mut sequences {
+            sequence.unlogged = table.unlogged;
             store::insert_table(open.txn.as_mut(), &catalog, sequence)?;
         }
         if let Some(parent) = parent {
@@ -354,11 +356,8 @@ impl Session {
                         );
                         return Err(placed(text, constraint, message));
                     }
-                    self.try_binding(text, catalog, |binder| binder.check_default(made, default))?;
-                    let fixed =
-                        self.try_binding("", catalog, |binder| binder.fixed(default, made))?;
-                    self.may_use_types_of(catalog, fixed.1.iter().copied())?;
-                    (made.default, made.default_uses) = (Some(fixed.0), fixed.1);
+                    (made.default, made.default_uses) =
+                        self.column_default(text, catalog, made, default)?;
                     has_default = true;
                 }
                 Ok(ConstrType::ConstrIdentity) => {
@@ -379,6 +378,23 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    /// A default as it is kept, and what it names; none for NULL, which a column has without saying.
+    pub(super) fn column_default(
+        &mut self,
+        text: &str,
+        catalog: &Arc<Catalog>,
+        column: &Column,
+        node: &Node,
+    ) -> Result<(Option<String>, Vec<u32>)> {
+        let says = self.try_binding(text, catalog, |binder| binder.check_default(column, node))?;
+        if !says {
+            return Ok((None, Vec::new()));
+        }
+        let fixed = self.try_binding("", catalog, |binder| binder.fixed(node, column))?;
+        self.may_use_types_of(catalog, fixed.1.iter().copied())?;
+        Ok((Some(fixed.0), fixed.1))
     }
 
     pub(super) fn add_constraint(

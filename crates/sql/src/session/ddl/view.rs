@@ -375,6 +375,7 @@ impl Session {
                 &into.col_names,
                 "too many column names were specified",
             )?,
+            unlogged: range.relpersistence == "u",
             ..Table::default()
         };
         set_options(&mut table, &into.options)?;

@@ -21,7 +21,7 @@ use functions::strings::quote_identifier;
 use functions::{Call, Function, Volatility};
 use planner::deparse::{decompiled, expression, Names, Style, Values};
 use planner::plan::{
-    Agg, AggregateCall, AggregatePlan, Expr, ExprKind, JoinKind, Plan, Program, Scan, SetColumn,
+    AggregateCall, AggregatePlan, Expr, ExprKind, JoinKind, Plan, Program, Scan, SetColumn,
     SetOperation, SortKey, SubKind, SubQuery,
 };
 use types::{Datum, EvalContext, TypeId};
@@ -34,6 +34,7 @@ const FLAT: Style = Style {
     pretty: false,
     indent: 0,
     flat: true,
+    marked: false,
 };
 
 /// A column as it is called.
@@ -370,7 +371,7 @@ impl<'a> Writer<'a> {
             return Column::default();
         };
         let call = AggregateCall {
-            aggregate: Agg(plan.aggregate),
+            aggregate: plan.aggregate.clone(),
             args,
             types: plan.types.clone(),
             distinct: plan.distinct,

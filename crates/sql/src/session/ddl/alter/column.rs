@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use base::engine::TreeKind;
 use base::{Error, Result, SqlState};
-use pg_query::protobuf::{AlterTableCmd, ColumnDef, DropBehavior};
+use pg_query::protobuf::{AlterTableCmd, AlterTableType, ColumnDef, DropBehavior};
 
 use super::super::super::in_use::Using;
+use super::super::super::utility::option_text;
 use super::super::super::{NoticeSeverity, Session, Sink};
 use super::super::table::{cut_name, order_constraints};
 use super::column_place;
@@ -206,12 +207,7 @@ impl Session {
         let changed = &mut new.columns[place];
         (changed.default, changed.default_uses) = match &command.def {
             None => (None, Vec::new()),
-            Some(node) => {
-                self.try_binding(text, catalog, |binder| binder.check_default(column, node))?;
-                let fixed = self.try_binding("", catalog, |binder| binder.fixed(node, column))?;
-                self.may_use_types_of(catalog, fixed.1.iter().copied())?;
-                (Some(fixed.0), fixed.1)
-            }
+            Some(node) => self.column_default(text, catalog, column, node)?,
         };
         self.put_table(&new)
     }
@@ -281,6 +277,35 @@ impl Session {
         statistics_store::put_target(txn, database, (table.oid, place), said)?;
         self.changed_catalog();
         Ok(())
+    }
+
+    /// ALTER COLUMN … SET (…) and RESET (…).
+    pub(super) fn alter_column_options(
+        &mut self,
+        table: &Table,
+        command: &AlterTableCmd,
+    ) -> Result<()> {
+        let place = column_place(table, &command.name)?;
+        let Some(Some(NodeEnum::List(list))) = command.def.as_ref().map(|node| &node.node) else {
+            return Err(Error::internal("options of a column that are no list"));
+        };
+        let mut new = table.clone();
+        let kept = &mut new.columns[place].options;
+        for node in &list.items {
+            let Some(NodeEnum::DefElem(option)) = &node.node else {
+                continue;
+            };
+            kept.retain(|known| known.0 != option.defname);
+            if command.subtype == AlterTableType::AtSetOptions as i32 {
+                let value = match option.arg {
+                    None => "true".to_owned(),
+                    Some(_) => option_text(option),
+                };
+                check_column_option(&option.defname, &value)?;
+                kept.push((option.defname.clone(), value));
+            }
+        }
+        self.put_table(&new)
     }
 
     /// ALTER COLUMN … TYPE, of several columns at once.
@@ -504,4 +529,28 @@ fn refuse_used_column(catalog: &Catalog, table: &Table, place: usize) -> Result<
         }
     }
     Ok(())
+}
+
+/// 22023 for an option of a column that there is not, or not with that value.
+fn check_column_option(name: &str, value: &str) -> Result<()> {
+    let invalid = |message: String| Error::new(SqlState::INVALID_PARAMETER_VALUE, message);
+    if !["n_distinct", "n_distinct_inherited"].contains(&name) {
+        return Err(invalid(format!("unrecognized parameter \"{name}\"")));
+    }
+    let number: f64 = value.parse().map_err(|_| {
+        invalid(format!(
+            "invalid value for floating point option \"{name}\": {value}"
+        ))
+    })?;
+    match (-1.0..=f64::MAX).contains(&number) {
+        true => Ok(()),
+        false => Err(
+            invalid(format!("value {value} out of bounds for option \"{name}\"")).with_detail(
+                format!(
+                    "Valid values are between \"-1.000000\" and \"{:.6}\".",
+                    f64::MAX
+                ),
+            ),
+        ),
+    }
 }

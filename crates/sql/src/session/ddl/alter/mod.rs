@@ -134,7 +134,10 @@ impl Session {
         for command in commands {
             let kind = Type::try_from(command.subtype).unwrap_or(Type::Undefined);
             let of_view = matches!(kind, Type::AtSetRelOptions | Type::AtResetRelOptions);
-            let of_rows = kind == Type::AtSetStatistics && table.kind.has_rows();
+            let of_rows = matches!(
+                kind,
+                Type::AtSetStatistics | Type::AtSetOptions | Type::AtResetOptions
+            ) && table.kind.has_rows();
             if matches!(kind, Type::AtChangeOwner)
                 || of_rows
                 || (of_view || kind == Type::AtColumnDefault) && table.kind == RelationKind::View
@@ -184,6 +187,7 @@ impl Session {
             Type::AtSetNotNull => self.alter_not_null(&table, command, true),
             Type::AtDropNotNull => self.alter_not_null(&table, command, false),
             Type::AtSetStatistics => self.alter_statistics(&catalog, &table, command, sink),
+            Type::AtSetOptions | Type::AtResetOptions => self.alter_column_options(&table, command),
             Type::AtAddConstraint => {
                 self.alter_add_constraint(text, &catalog, &table, command, sink)
             }
@@ -215,6 +219,8 @@ impl Session {
             | Type::AtDisableTrigUser => {
                 self.alter_triggers(&catalog, &table, (command, only), kind)
             }
+            Type::AtSetLogged => self.alter_logged(&catalog, &table, false),
+            Type::AtSetUnLogged => self.alter_logged(&catalog, &table, true),
             Type::AtAttachPartition => self.attach_partition(text, &table, command),
             Type::AtDetachPartition => self.detach_partition(&table, command),
             kind => Err(Error::unsupported(format!(
@@ -300,6 +306,8 @@ fn lock_of(command: &AlterTableCmd) -> TableLock {
         Ok(
             Type::AtValidateConstraint
             | Type::AtSetStatistics
+            | Type::AtSetOptions
+            | Type::AtResetOptions
             | Type::AtSetRelOptions
             | Type::AtResetRelOptions,
         ) => TableLock::ShareUpdateExclusive,

@@ -8,6 +8,7 @@ use pg_query::protobuf::{AlterTableCmd, AlterTableType};
 use super::super::super::Session;
 use super::constraint::constraint_oid;
 use super::parameters::set_options;
+use catalog::local::is_local;
 use catalog::{Catalog, CheckOption, KeySource, RelationKind, Table};
 use syntax::parser::NodeEnum;
 
@@ -163,6 +164,58 @@ impl Session {
             self.may_give_to(catalog, owner, table.schema)?;
         }
         self.give_relation(catalog, table, owner)
+    }
+
+    /// SET LOGGED and SET UNLOGGED, also of the sequences that are its own.
+    pub(super) fn alter_logged(
+        &mut self,
+        catalog: &Arc<Catalog>,
+        table: &Arc<Table>,
+        unlogged: bool,
+    ) -> Result<()> {
+        let refused = |message: String| Error::new(SqlState::INVALID_TABLE_DEFINITION, message);
+        if is_local(table.oid) {
+            return Err(refused(format!(
+                "cannot change logged status of table \"{}\" because it is temporary",
+                table.name
+            )));
+        }
+        let differs = |other: &&Arc<Table>| other.oid != table.oid && other.unlogged != unlogged;
+        let (own, other) = match unlogged {
+            true => ("unlogged", "logged"),
+            false => ("logged", "unlogged"),
+        };
+        let concerned = match unlogged {
+            true => {
+                let mut referrers = catalog.referrers(table.oid).map(|found| found.0);
+                referrers.find(differs).map(|found| found.name.clone())
+            }
+            false => {
+                let keys = table.foreign_keys.iter();
+                let mut parents = keys.filter_map(|key| catalog.table_by_oid(key.table));
+                parents.find(differs).map(|found| found.name.clone())
+            }
+        };
+        if let Some(name) = concerned {
+            return Err(refused(format!(
+                "could not change table \"{}\" to {own} because it references {other} table \"{name}\"",
+                table.name
+            )));
+        }
+        let is_own = |sequence: &&Arc<Table>| {
+            let owner = sequence
+                .sequence
+                .as_ref()
+                .and_then(|known| known.owner.as_ref());
+            owner.is_some_and(|owner| owner.table == table.oid)
+        };
+        let sequences: Vec<_> = catalog.tables.iter().filter(is_own).cloned().collect();
+        for changed in std::iter::once(table).chain(&sequences) {
+            let mut new = (**changed).clone();
+            new.unlogged = unlogged;
+            self.put_table(&new)?;
+        }
+        Ok(())
     }
 
     /// SET (…) and RESET (…).
