@@ -309,13 +309,3 @@ pub(crate) fn width_bucket(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     }
     Err(wrong("lower bound cannot equal upper bound"))
 }
-
-/// `float4send`, `float8send`: the bytes of the binary form.
-pub(crate) fn send(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
-    let bytes: Vec<u8> = match args.any(0)? {
-        Datum::Float4(value) => value.to_be_bytes().to_vec(),
-        Datum::Float8(value) => value.to_be_bytes().to_vec(),
-        _ => return Err(Error::internal("no float")),
-    };
-    Ok(Datum::Bytea(std::sync::Arc::from(bytes)))
-}

@@ -33,8 +33,6 @@ functions! {
     207 "float4abs" (FLOAT4) FLOAT4 "i" floating::abs;
     212 "int4um" (INT4) INT4 "i" integer::neg;
     213 "int2um" (INT2) INT2 "i" integer::neg;
-    2425 "float4send" (FLOAT4) BYTEA "i" floating::send;
-    2427 "float8send" (FLOAT8) BYTEA "i" floating::send;
     216 "float8mul" (FLOAT8 FLOAT8) FLOAT8 "i" floating::mul;
     217 "float8div" (FLOAT8 FLOAT8) FLOAT8 "i" floating::div;
     218 "float8pl" (FLOAT8 FLOAT8) FLOAT8 "i" floating::add;
