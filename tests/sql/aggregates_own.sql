@@ -1,3 +1,4 @@
+-- names: figures
 -- Aggregates that CREATE AGGREGATE makes: their parts, how they are called, who may call them, what
 -- depends on them.
 
@@ -84,9 +85,9 @@ select plain_sum(distinct x) over () from generate_series(1, 2) x;
 select plain_sum(generate_series(1, 2));
 
 -- Views, other names, what depends on what.
-create table numbers (a int, b text);
-insert into numbers values (1, 'x'), (2, 'y'), (3, 'z');
-create view summed as select plain_sum(a) as r, add_up(b order by b desc) filter (where a > 1) as s from numbers;
+create table figures (a int, b text);
+insert into figures values (1, 'x'), (2, 'y'), (3, 'z');
+create view summed as select plain_sum(a) as r, add_up(b order by b desc) filter (where a > 1) as s from figures;
 select * from summed;
 select pg_get_viewdef('summed');
 alter aggregate plain_sum (int) rename to simple_sum;
@@ -99,8 +100,8 @@ comment on aggregate rows_there (*) is 'counts';
 select obj_description('simple_sum(int)'::regprocedure, 'pg_proc'), obj_description('rows_there()'::regprocedure, 'pg_proc');
 create schema apart;
 alter aggregate simple_sum (int) set schema apart;
-select apart.simple_sum(a) from numbers;
-select simple_sum(a) from numbers;
+select apart.simple_sum(a) from figures;
+select simple_sum(a) from figures;
 select pg_get_viewdef('summed');
 
 -- Rights: on the aggregate those of who calls it, on its functions those of its owner.
@@ -134,16 +135,16 @@ alter aggregate apart.own_spread (int) owner to aggregate_user;
 -- In transactions.
 begin;
 create aggregate short_lived (int) (sfunc = int4pl, stype = int);
-select short_lived(a) from numbers;
+select short_lived(a) from figures;
 rollback;
-select short_lived(a) from numbers;
+select short_lived(a) from figures;
 begin read only;
 create aggregate short_lived (int) (sfunc = int4pl, stype = int);
 rollback;
 
 drop schema apart cascade;
 drop function add_up(text, text) cascade;
-drop table numbers;
+drop table figures;
 drop aggregate from_five (int), rows_there (*), rows_too (*), old_sum (int), spread (int), last_of (anyelement), with_extra (text), odd (int);
 drop function pair, distance, last_of, extra, counted;
 drop role aggregate_owner, aggregate_user;

@@ -1,39 +1,40 @@
+-- names: voids tallied own
 -- ALTER COLUMN … SET (…), defaults that are NULL, default_with_oids, types by text, functions of types.
 
-create table counted (a int, b text, c numeric(4, 2));
-insert into counted select i % 7, 'x', 1 from generate_series(1, 100) i;
-alter table counted alter column a set (n_distinct = -0.5), alter b set (n_distinct = 20, n_distinct_inherited = 3);
-select attname, attoptions from pg_attribute where attrelid = 'counted'::regclass and attnum > 0 order by attnum;
-analyze counted;
-select attname, n_distinct from pg_stats where tablename = 'counted' order by 1;
-alter table counted alter column a reset (n_distinct), alter b reset (n_distinct, nothing);
-select attname, attoptions from pg_attribute where attrelid = 'counted'::regclass and attnum > 0 order by attnum;
-analyze counted;
-select attname, n_distinct from pg_stats where tablename = 'counted' order by 1;
-alter table counted alter column a set (n_distinct = -2);
-alter table counted alter column a set (n_distinct = many);
-alter table counted alter column a set (nothing = 1);
-alter table counted alter column d set (n_distinct = 1);
-create view counted_view as select * from counted;
-alter table counted_view alter column a set (n_distinct = 1);
+create table tallied (a int, b text, c numeric(4, 2));
+insert into tallied select i % 7, 'x', 1 from generate_series(1, 100) i;
+alter table tallied alter column a set (n_distinct = -0.5), alter b set (n_distinct = 20, n_distinct_inherited = 3);
+select attname, attoptions from pg_attribute where attrelid = 'tallied'::regclass and attnum > 0 order by attnum;
+analyze tallied;
+select attname, n_distinct from pg_stats where tablename = 'tallied' order by 1;
+alter table tallied alter column a reset (n_distinct), alter b reset (n_distinct, nothing);
+select attname, attoptions from pg_attribute where attrelid = 'tallied'::regclass and attnum > 0 order by attnum;
+analyze tallied;
+select attname, n_distinct from pg_stats where tablename = 'tallied' order by 1;
+alter table tallied alter column a set (n_distinct = -2);
+alter table tallied alter column a set (n_distinct = many);
+alter table tallied alter column a set (nothing = 1);
+alter table tallied alter column d set (n_distinct = 1);
+create view tallied_view as select * from tallied;
+alter table tallied_view alter column a set (n_distinct = 1);
 create role options_user;
 set role options_user;
-alter table counted alter column a set (n_distinct = 1);
+alter table tallied alter column a set (n_distinct = 1);
 reset role;
 drop role options_user;
-drop view counted_view;
+drop view tallied_view;
 
 create domain small as int default 7;
-create table nulls (a int default null, b varchar(5) default null, c text default null, d timestamp default null::timestamp,
+create table voids (a int default null, b varchar(5) default null, c text default null, d timestamp default null::timestamp,
   e numeric(4, 2) default null, f small default null, g int default 1, h text default null::varchar);
 select attname, pg_get_expr(adbin, adrelid) from pg_attribute a left join pg_attrdef d on d.adrelid = attrelid and d.adnum = attnum
-  where attrelid = 'nulls'::regclass and attnum > 0 order by attnum;
-alter table nulls alter g set default null;
-alter table nulls add i uuid default null;
-\d nulls
-insert into nulls default values;
-select * from nulls;
-drop table nulls, counted;
+  where attrelid = 'voids'::regclass and attnum > 0 order by attnum;
+alter table voids alter g set default null;
+alter table voids add i uuid default null;
+\d voids
+insert into voids default values;
+select * from voids;
+drop table voids, tallied;
 drop domain small;
 
 set default_with_oids = off;
@@ -52,7 +53,7 @@ create type two as (a int, b text);
 create domain few as varchar(4);
 create table own (a int);
 select typname, typinput, typoutput, typreceive, typsend, typmodin, typanalyze from pg_type
-  where typname in ('mood', '_mood', 'two', 'few', '_few', 'own') order by typname;
+  where typname in ('mood', '_mood', 'two', 'few', '_few', 'own') order by typname = 'own', typname;
 select 'array_in(cstring,oid,integer)'::regprocedure, 'array_in'::regproc, 'enum_in(cstring, oid)'::regprocedure;
 select int4in('7'), textout('x'), int4send(258), numeric_in('1.25', 0, -1), boolout(true), array_send(array[1, 2]), enum_out('fine'::mood), int4in('x');
 drop table own;

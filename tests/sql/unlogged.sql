@@ -1,3 +1,4 @@
+-- names: akin refused sure quick
 -- Unlogged tables: which may refer to which, what is shown of them, and how they become others.
 
 create unlogged table quick (a int primary key, b serial);
@@ -23,8 +24,8 @@ create unlogged sequence numbers;
 select relpersistence from pg_class where relname = 'numbers';
 create unlogged table made as select 1 as a;
 select relpersistence from pg_class where relname = 'made';
-create table like_it (like quick including all);
-select relpersistence from pg_class where relname = 'like_it';
+create table akin_it (like quick including all);
+select relpersistence from pg_class where relname = 'akin_it';
 begin;
 alter table made set logged;
 rollback;
@@ -37,5 +38,5 @@ drop role unlogged_user;
 insert into made values (2);
 select * from made order by 1;
 drop view over;
-drop table quick, sure, sure_too, quick_too, made, like_it;
+drop table quick, sure, sure_too, quick_too, made, akin_it;
 drop sequence numbers;

@@ -27,9 +27,9 @@ functions! {
     1945 "pg_stat_get_db_blocks_hit" (OID) INT8 "s" session Statistics::DbBlocksHit;
     1972 "pg_stat_get_tuples_hot_updated" (OID) INT8 "s" session Statistics::TuplesHotUpdated;
     2094 "pg_stat_get_backend_activity_start" (INT4) TIMESTAMPTZ "s" session Statistics::BackendActivityStart;
-    2137 "pg_stat_force_next_flush" () VOID "v" session Statistics::ForceNextFlush;
-    2230 "pg_stat_clear_snapshot" () VOID "v" session Statistics::ClearSnapshot;
-    2274 "pg_stat_reset" () VOID "v" session Statistics::Reset;
+    2137 "pg_stat_force_next_flush" () VOID "vn" session Statistics::ForceNextFlush;
+    2230 "pg_stat_clear_snapshot" () VOID "vn" session Statistics::ClearSnapshot;
+    2274 "pg_stat_reset" () VOID "vn" session Statistics::Reset;
     2307 "pg_stat_reset_slru" (TEXT) VOID "vn" session Statistics::ResetSlru;
     2560 "pg_postmaster_start_time" () TIMESTAMPTZ "s" session Statistics::PostmasterStartTime;
     2758 "pg_stat_get_db_tuples_returned" (OID) INT8 "s" session Statistics::DbTuplesReturned;

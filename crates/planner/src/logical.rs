@@ -44,7 +44,7 @@ pub(crate) enum SourceKind {
     Derived(Box<Derived>),
     /// Whatever else has rows.
     Other {
-        plan: Plan,
+        plan: Box<Plan>,
         /// Whether it looks at rows of enclosing queries.
         escapes: bool,
         /// The first place that it looks at as a lateral item.
@@ -236,7 +236,7 @@ pub(crate) fn lateral_of(mut source: Source, from: usize) -> Source {
     }
     let nothing = Source {
         kind: SourceKind::Other {
-            plan: Plan::Values(vec![Vec::new()]),
+            plan: Box::new(Plan::Values(vec![Vec::new()])),
             escapes: false,
             reach: usize::MAX,
         },
@@ -306,7 +306,7 @@ pub(crate) fn joined(kind: JoinKind, left: Source, right: Source, on: Vec<Expr>)
             let end = both.start + both.width;
             let nothing = Source {
                 kind: SourceKind::Other {
-                    plan: Plan::Values(vec![Vec::new()]),
+                    plan: Box::new(Plan::Values(vec![Vec::new()])),
                     escapes: false,
                     reach: usize::MAX,
                 },

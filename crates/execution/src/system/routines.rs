@@ -32,7 +32,7 @@ fn aggregates(catalog: &Catalog, rows: &mut Rows) {
             ),
             (
                 "agginitval",
-                parts.initial.as_ref().map_or(Datum::Null, |own| text(own)),
+                parts.initial.as_ref().map_or(Datum::Null, text),
             ),
         ]);
     }

@@ -279,7 +279,7 @@ impl Binder<'_> {
         next: &mut usize,
     ) -> Result<Source> {
         let kind = SourceKind::Other {
-            plan,
+            plan: Box::new(plan),
             escapes: false,
             reach: usize::MAX,
         };

@@ -64,7 +64,7 @@ fn is_settled_source(source: &Source) -> bool {
         }
         SourceKind::Derived(derived) => is_settled_source(&derived.source),
         // What runs once gives the same rows wherever they are read.
-        SourceKind::Other { plan, .. } => matches!(plan, Plan::Shared(..)) || plan.is_settled(),
+        SourceKind::Other { plan, .. } => matches!(**plan, Plan::Shared(..)) || plan.is_settled(),
         SourceKind::Join {
             left, right, on, ..
         } => {

@@ -48,6 +48,17 @@ pub struct PartFound {
     pub inputs: Vec<TypeId>,
 }
 
+/// A call of an aggregate of one's own.
+pub(super) struct BoundCall {
+    aggregate: Agg,
+    /// In the aggregate's types.
+    args: Vec<Expr>,
+    /// Those types.
+    types: Vec<TypeId>,
+    /// The result's type.
+    result: TypeId,
+}
+
 impl Binder<'_> {
     /// A call of an aggregate, given its arguments.
     pub(super) fn own_call(
@@ -88,11 +99,8 @@ impl Binder<'_> {
         })
     }
 
-    /// The aggregate that is called, its arguments in its types, those types, and that of the result.
-    pub(super) fn own_aggregate(
-        &mut self,
-        call: OwnCall,
-    ) -> Result<(Agg, Vec<Expr>, (Vec<TypeId>, TypeId))> {
+    /// What a call calls, with what.
+    pub(super) fn own_aggregate(&mut self, call: OwnCall) -> Result<BoundCall> {
         let routine = call.routine;
         let parts = routine.aggregate.as_deref();
         let parts = parts.ok_or_else(|| Error::internal("an aggregate without parts"))?;
@@ -111,7 +119,12 @@ impl Binder<'_> {
         let bound = self.own_parts(&routine, parts, state, &types);
         (self.recorded, self.acting) = (recorded, acting);
         let (own, result) = bound?;
-        Ok((Agg::Own(Rc::new(own)), args, (types, result)))
+        Ok(BoundCall {
+            aggregate: Agg::Own(Rc::new(own)),
+            args,
+            types,
+            result,
+        })
     }
 
     fn own_parts(
@@ -267,7 +280,12 @@ impl Binder<'_> {
             None => "aggregate",
         };
         self.refuse_sets(&own.args, what)?;
-        let (aggregate, args, (types, result)) = self.own_aggregate(own)?;
+        let BoundCall {
+            aggregate,
+            args,
+            types,
+            result,
+        } = self.own_aggregate(own)?;
         if call.over.is_some() {
             return self.own_over(call, aggregate, args, (&types, result), scope, place);
         }

@@ -280,7 +280,7 @@ impl Planner<'_> {
             SourceKind::Other { plan, .. } => {
                 let layout = Layout::of(start, source.width);
                 let local = shifted(conditions, start);
-                let plan = keyed(plan, &local);
+                let plan = keyed(*plan, &local);
                 let (plan, local) = self.push_down(plan, local)?;
                 let estimate = self.estimate_plan(&plan);
                 let path = Path {

@@ -349,7 +349,7 @@ fn check_step(
     begins: bool,
     names: &[String],
 ) -> Result<()> {
-    if step.result != state && !(step.result.is_polymorphic() && !state.is_polymorphic()) {
+    if step.result != state && (state.is_polymorphic() || !step.result.is_polymorphic()) {
         return Err(wrong_result("transition", names, state));
     }
     let first = routine.inputs().next().map(|input| input.type_id);
