@@ -18,8 +18,10 @@ alter table quick add foreign key (a) references sure;
 create view over as select 1 as one;
 alter table over set unlogged;
 create temp table passing (a int);
+\set VERBOSITY default
 alter table passing set unlogged;
 alter table passing set logged;
+\set VERBOSITY verbose
 create unlogged sequence numbers;
 select relpersistence from pg_class where relname = 'numbers';
 create unlogged table made as select 1 as a;

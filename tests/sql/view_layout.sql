@@ -32,7 +32,7 @@ select pg_get_viewdef('q2');
 create view q3 as with recent as (select * from wheel where at > '2020-01-01'), few as materialized (select id from recent limit 2)
   select r.id, f.id as few from recent r left join few f on f.id = r.id;
 select pg_get_viewdef('q3');
-create view q4 as select id, name from wheel where kind = 1 union all select id, note from spoke union select 0, 'x' order by id, 2 desc;
+create view q4 as select id, name from wheel where kind = 1 union all select id, note from spoke union select 0, 'x'::text order by id, 2 desc;
 select pg_get_viewdef('q4');
 create view q5 as select id from wheel intersect (select item from spoke except select kind from wheel);
 select pg_get_viewdef('q5');

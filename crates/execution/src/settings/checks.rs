@@ -274,7 +274,10 @@ pub(super) fn checked(definition: &Definition, value: &str, current: DateStyle) 
         },
         Kind::Zone => match Zone::from_setting(value) {
             Ok(zone) => Ok(zone.name().to_owned()),
-            Err(_) => Err(invalid(name, value)),
+            Err(error) => Err(match error.fields().detail.clone() {
+                Some(detail) => invalid(name, value).with_detail(detail),
+                None => invalid(name, value),
+            }),
         },
         Kind::SearchConfig => match Config::named(value.trim_matches('"')) {
             Some(oid) => Ok(configuration_name(oid)),

@@ -145,8 +145,10 @@ impl Group {
     /// that was committed there, as far as this replica knows.
     pub fn has_let_go(&self, node: NodeId, since: Lsn) -> bool {
         let directory = self.directory();
-        // Of a position in between, the first's directory has the node, and this one had too.
-        directory.aligned > since && directory.member(node).is_none()
+        // The first's directory has the node at that position, and so had this one if it was aligned
+        // with that. Who aligns reads a position and then a directory, which may be newer: so the mark
+        // may have been followed at the very position that was committed when it was made.
+        directory.aligned >= since && directory.member(node).is_none()
     }
 
     /// Whether this replica leads its group, and there is something for [`Group::align`] to do.

@@ -160,10 +160,14 @@ fn is_of_value(answer: &Answer, sql: &str) -> bool {
     state.starts_with("22") || is_template || is_conversion || is_comparison || is_limit || is_flags
 }
 
-/// Whether a text that says which bounds of a range are its own says nothing such: an error of a value,
-/// whatever its class.
+/// Whether a text says no bounds of a range, or is no `hstore`: errors of a value, whatever their class.
 fn is_of_flags(answer: &Answer) -> bool {
-    matches!(answer, Answer::Refused(_, message) if message == "invalid range bound flags")
+    let Answer::Refused(_, message) = answer else {
+        return false;
+    };
+    let is_of_hstore =
+        message.starts_with("Unexpected end of string") || message.starts_with("Syntax error near");
+    message == "invalid range bound flags" || is_of_hstore
 }
 
 /// The place of the rule of strict functions.

@@ -71,7 +71,10 @@ impl Zone {
         write_offset(seconds, &mut shown);
         // POSIX names a zone by what must be added to reach UTC.
         let mut inverse = String::new();
-        write_offset(-seconds, &mut inverse);
+        match seconds {
+            0 => inverse.push_str("-00"),
+            _ => write_offset(-seconds, &mut inverse),
+        }
         Zone {
             name: format!("<{shown}>{inverse}"),
             rules: Rules::Fixed(seconds),

@@ -33,8 +33,7 @@ enum Named {
 }
 
 /// Their nouns, and what DROP of them is called.
-const KINDS: [(ObjectType, &str, &str); 15] = [
-    (ObjectType::ObjectAggregate, "aggregate", "DROP AGGREGATE"),
+const KINDS: [(ObjectType, &str, &str); 14] = [
     (ObjectType::ObjectOperator, "operator", "DROP OPERATOR"),
     (ObjectType::ObjectCast, "cast", "DROP CAST"),
     (ObjectType::ObjectRule, "rule", "DROP RULE"),
@@ -155,9 +154,6 @@ impl Session {
     fn named_absent(&mut self, object: ObjectType, noun: &str, node: &NodeEnum) -> Result<Named> {
         let catalog = self.current_catalog()?;
         match (object, node) {
-            (ObjectType::ObjectAggregate, NodeEnum::ObjectWithArgs(named)) => {
-                self.named_aggregate(&catalog, named)
-            }
             (ObjectType::ObjectOperator, NodeEnum::ObjectWithArgs(named)) => {
                 self.named_operator(&catalog, named)
             }
@@ -213,46 +209,6 @@ impl Session {
 
     fn plain_type(&mut self, catalog: &Arc<Catalog>, name: &TypeName) -> Result<TypeId> {
         Ok(self.type_of_name(catalog, name)?.0)
-    }
-
-    fn named_aggregate(&mut self, catalog: &Arc<Catalog>, named: &ObjectWithArgs) -> Result<Named> {
-        let names = texts(&named.objname);
-        check_schema(catalog, &names)?;
-        let types = self.types_named(catalog, &named.objargs)?;
-        let types: Vec<_> = types.into_iter().flatten().collect();
-        let name = names.last().map_or("", String::as_str);
-        let known = functions::aggregates_named(name).iter();
-        let mut known = known.filter(|known| known.arguments == types);
-        let shown: Vec<_> = types.iter().map(TypeId::to_string).collect();
-        if let Some(found) = known.next() {
-            let signature = functions::signature_of(found.oid).unwrap_or_default();
-            return Ok(Named::BuiltIn(format!("function {signature}")));
-        }
-        let path = self.search_path(catalog);
-        let own = path.iter().find_map(|schema| {
-            let mut routines = catalog.routines_named(*schema, name);
-            routines.find(|known| known.input_types() == types)
-        });
-        if own.is_some() {
-            return Err(Error::new(
-                SqlState::WRONG_OBJECT_TYPE,
-                format!("function {name}({}) is not an aggregate", shown.join(", ")),
-            ));
-        }
-        let shown = match shown.as_slice() {
-            [] => "*".to_owned(),
-            shown => shown.join(", "),
-        };
-        let full = names.join(".");
-        let message = format!("aggregate {full}({shown}) does not exist");
-        let said = format!(
-            "aggregate {full}({}) does not exist",
-            written(&named.objargs)
-        );
-        Ok(Named::Nothing(
-            Error::new(SqlState::UNDEFINED_FUNCTION, message),
-            Some(said),
-        ))
     }
 
     fn named_operator(&mut self, catalog: &Arc<Catalog>, named: &ObjectWithArgs) -> Result<Named> {

@@ -566,6 +566,16 @@ impl Session {
             let message = format!("{shown} is not {article} {noun}");
             return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message));
         }
+        if object == ObjectType::ObjectAggregate {
+            let mut built_in = functions::aggregates_named(name).iter();
+            if let Some(found) = built_in.find(|known| known.arguments == types) {
+                let signature = functions::signature_of(found.oid).unwrap_or_default();
+                return Err(Error::new(
+                    SqlState::of("2BP01"),
+                    format!("cannot drop function {signature} because it is required by the database system"),
+                ));
+            }
+        }
         let message = match named.args_unspecified {
             true => format!("could not find a {noun} named \"{}\"", names.join(".")),
             false => {

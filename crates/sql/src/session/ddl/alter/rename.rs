@@ -8,6 +8,7 @@ use pg_query::protobuf::{AlterTableCmd, AlterTableType};
 use super::super::super::Session;
 use super::constraint::constraint_oid;
 use super::parameters::set_options;
+use super::rewrite::about;
 use catalog::local::is_local;
 use catalog::{Catalog, CheckOption, KeySource, RelationKind, Table};
 use syntax::parser::NodeEnum;
@@ -175,10 +176,11 @@ impl Session {
     ) -> Result<()> {
         let refused = |message: String| Error::new(SqlState::INVALID_TABLE_DEFINITION, message);
         if is_local(table.oid) {
-            return Err(refused(format!(
+            let message = format!(
                 "cannot change logged status of table \"{}\" because it is temporary",
                 table.name
-            )));
+            );
+            return Err(about(refused(message), catalog, table));
         }
         let differs = |other: &&Arc<Table>| other.oid != table.oid && other.unlogged != unlogged;
         let (own, other) = match unlogged {
@@ -187,20 +189,26 @@ impl Session {
         };
         let concerned = match unlogged {
             true => {
-                let mut referrers = catalog.referrers(table.oid).map(|found| found.0);
-                referrers.find(differs).map(|found| found.name.clone())
+                let mut referrers = catalog.referrers(table.oid);
+                let found = referrers.find(|found| differs(&found.0));
+                found.map(|(other, key)| (other.name.clone(), key.name.clone()))
             }
             false => {
                 let keys = table.foreign_keys.iter();
-                let mut parents = keys.filter_map(|key| catalog.table_by_oid(key.table));
-                parents.find(differs).map(|found| found.name.clone())
+                let mut parents =
+                    keys.filter_map(|key| Some((catalog.table_by_oid(key.table)?, key)));
+                let found = parents.find(|found| differs(&found.0));
+                found.map(|(other, key)| (other.name.clone(), key.name.clone()))
             }
         };
-        if let Some(name) = concerned {
-            return Err(refused(format!(
+        if let Some((name, constraint)) = concerned {
+            let message = format!(
                 "could not change table \"{}\" to {own} because it references {other} table \"{name}\"",
                 table.name
-            )));
+            );
+            let mut error = about(refused(message), catalog, table);
+            error.fields_mut().constraint = Some(constraint);
+            return Err(error);
         }
         let is_own = |sequence: &&Arc<Table>| {
             let owner = sequence
