@@ -51,6 +51,7 @@ use values::{
     follower_reads, kilobytes, milliseconds, seconds, with_memory_unit, with_unit,
     with_unit_of_seconds,
 };
+use view::is_hidden;
 pub use view::SettingRow;
 
 /// All settings.
@@ -919,14 +920,6 @@ fn shown(definition: &Definition, value: &str) -> String {
         },
         _ => value.to_owned(),
     }
-}
-
-/// Settings that SHOW ALL passes over.
-fn is_hidden(name: &str) -> bool {
-    matches!(
-        name,
-        "default_with_oids" | "is_superuser" | "role" | "session_authorization"
-    )
 }
 
 #[cfg(test)]

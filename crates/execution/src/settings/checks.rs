@@ -44,18 +44,26 @@ pub(super) fn check_context(
     if rule.superuser && !is_superuser() {
         return Err(denied(name));
     }
-    let message = match (context, when) {
-        (Context::Internal, _) => format!("parameter \"{name}\" cannot be changed"),
-        (Context::Postmaster, _) => {
-            format!("parameter \"{name}\" cannot be changed without restarting the server")
-        }
-        (Context::Sighup, _) => format!("parameter \"{name}\" cannot be changed now"),
-        (_, When::Running) if !rule.running => {
-            format!("parameter \"{name}\" cannot be set after connection start")
-        }
-        _ => return Ok(()),
+    if let Some(refused) = refused_to_all(context, name) {
+        return Err(refused);
+    }
+    if when == When::Running && !rule.running {
+        let message = format!("parameter \"{name}\" cannot be set after connection start");
+        return Err(Error::new(SqlState::CANT_CHANGE_RUNTIME_PARAM, message));
+    }
+    Ok(())
+}
+
+/// 55P02 for a setting of a context in which no session sets anything.
+pub(super) fn refused_to_all(context: Context, name: &str) -> Option<Error> {
+    let when = match context {
+        Context::Internal => "",
+        Context::Postmaster => " without restarting the server",
+        Context::Sighup => " now",
+        _ => return None,
     };
-    Err(Error::new(SqlState::CANT_CHANGE_RUNTIME_PARAM, message))
+    let message = format!("parameter \"{name}\" cannot be changed{when}");
+    Some(Error::new(SqlState::CANT_CHANGE_RUNTIME_PARAM, message))
 }
 
 /// Whether a setting that is not listed may have that name: identifiers with dots between, outside

@@ -1,8 +1,7 @@
 //! Settings as `pg_settings` shows them.
 
 use super::{
-    about, is_hidden, kilobytes, milliseconds, seconds, Definition, Kind, Settings, Source,
-    DEFINITIONS,
+    about, kilobytes, milliseconds, seconds, Definition, Kind, Settings, Source, DEFINITIONS,
 };
 
 /// One setting, as PostgreSQL's view of that name has it.
@@ -217,4 +216,12 @@ impl Settings {
             reset: bare(definition, &value.start.text),
         }
     }
+}
+
+/// Settings that SHOW ALL passes over.
+pub(super) fn is_hidden(name: &str) -> bool {
+    matches!(
+        name,
+        "default_with_oids" | "is_superuser" | "role" | "session_authorization"
+    )
 }

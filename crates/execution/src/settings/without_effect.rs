@@ -19,7 +19,7 @@ use std::sync::LazyLock;
 use base::{Error, Result, SqlState};
 
 use super::about::Context;
-use super::checks::invalid;
+use super::checks::{invalid, refused_to_all};
 use super::values::size;
 use super::view::SettingRow;
 use super::{milliseconds, parse_bool, with_memory_unit, with_unit, Settings};
@@ -123,8 +123,14 @@ impl Unused {
     /// 55P02 for what no session sets; 22023; 0A000 for what would do something.
     pub(super) fn checked(&self, value: &str) -> Result<String> {
         if self.takes == Takes::Nothing {
-            let message = format!("parameter \"{}\" cannot be changed now", self.name);
-            return Err(Error::new(SqlState::CANT_CHANGE_RUNTIME_PARAM, message));
+            let refused = refused_to_all(self.context, self.name);
+            return Err(refused.unwrap_or_else(|| {
+                let message = format!(
+                    "parameter \"{}\" cannot be set after connection start",
+                    self.name
+                );
+                Error::new(SqlState::CANT_CHANGE_RUNTIME_PARAM, message)
+            }));
         }
         let text = self.normal(value)?;
         match self.takes == Takes::Default && text != self.default {
