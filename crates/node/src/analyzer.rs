@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use base::coro;
 use base::engine::Engine;
-use base::env::{sleep, Env, Severity};
+use base::env::{sleep, Env, LocalBoxFuture, Reactor, Severity};
+use base::sync::{Event, Mutex};
 use base::{ErrorClass, Result};
 use kv::Group;
 use sql::catalog::shared::Catalogs;
@@ -35,7 +36,7 @@ pub(crate) struct Analyzer {
 }
 
 /// Analyzes what is due, for as long as the node runs.
-pub(crate) async fn analyze(node: Analyzer) {
+pub(crate) async fn analyze(node: Arc<Analyzer>) {
     let mut slept = Duration::ZERO;
     let mut known: Option<(u64, Automatic)> = None;
     loop {
@@ -44,8 +45,6 @@ pub(crate) async fn analyze(node: Analyzer) {
             let leads = |now: kv::Leadership| now.leading.is_some();
             node.group.until_leadership(leads).await;
         }
-        sleep(&*node.env, LOOK).await;
-        slept += LOOK;
         let settings = &*node.engine.settings;
         let generation = settings.generation();
         let how = match known {
@@ -53,11 +52,13 @@ pub(crate) async fn analyze(node: Analyzer) {
             _ => Automatic::read(settings, &node.defaults),
         };
         known = Some((generation, how));
+        sleep(&*node.env, LOOK).await;
+        slept += LOOK;
         if !how.runs || slept < how.nap || node.group.leading().is_none() {
             continue;
         }
         slept = Duration::ZERO;
-        match round(&node, how).await {
+        match round_among_sessions(&node, how).await {
             Ok(()) => {}
             // The leadership has gone, or somebody has ended it.
             Err(error) if error.class() != ErrorClass::User => {
@@ -70,6 +71,22 @@ pub(crate) async fn analyze(node: Analyzer) {
             }
         }
     }
+}
+
+/// One round, on a thread of sessions; to wait for it takes none of their time.
+async fn round_among_sessions(node: &Arc<Analyzer>, how: Automatic) -> Result<()> {
+    let done = Arc::new((Mutex::new(None), Event::new()));
+    let (told, of) = (done.clone(), node.clone());
+    let task = move || -> LocalBoxFuture<'static, ()> {
+        Box::pin(async move {
+            let result = round(&of, how).await;
+            *told.0.lock() = Some(result);
+            told.1.notify_all();
+        })
+    };
+    let reactor = Reactor::Session(0);
+    node.env.spawn(reactor, "round of analyze", Box::new(task));
+    done.1.until(|| done.0.lock().take()).await
 }
 
 async fn round(node: &Analyzer, how: Automatic) -> Result<()> {

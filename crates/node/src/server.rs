@@ -311,15 +311,15 @@ impl Node {
         node.task(Reactor::Session(0), "catalog", |node| {
             Box::pin(prepare_catalog(node))
         });
-        node.task(Reactor::Session(0), "analyze", |node| {
-            Box::pin(analyze(Analyzer {
+        node.task(Reactor::Background, "analyze", |node| {
+            Box::pin(analyze(Arc::new(Analyzer {
                 env: node.env.clone(),
                 group: node.group.clone(),
                 engine: node.engine.clone(),
                 sessions: node.sessions.clone(),
                 catalogs: node.catalogs.clone(),
                 defaults: node.settings.session.clone(),
-            }))
+            })))
         });
         Ok(node)
     }
