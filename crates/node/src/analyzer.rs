@@ -45,6 +45,8 @@ pub(crate) async fn analyze(node: Arc<Analyzer>) {
             let leads = |now: kv::Leadership| now.leading.is_some();
             node.group.until_leadership(leads).await;
         }
+        sleep(&*node.env, LOOK).await;
+        slept += LOOK;
         let settings = &*node.engine.settings;
         let generation = settings.generation();
         let how = match known {
@@ -52,8 +54,6 @@ pub(crate) async fn analyze(node: Arc<Analyzer>) {
             _ => Automatic::read(settings, &node.defaults),
         };
         known = Some((generation, how));
-        sleep(&*node.env, LOOK).await;
-        slept += LOOK;
         if !how.runs || slept < how.nap || node.group.leading().is_none() {
             continue;
         }
