@@ -6,7 +6,7 @@ use base::engine::{
 };
 use base::key::{put_key_column, ColumnOrder, KeyKind, KeyRange};
 use base::row::{Row, RowBuilder};
-use base::{Error, Key, Result, SqlState, TreeId};
+use base::{Error, GroupId, Key, Result, SqlState, TreeId};
 
 use super::access::{Guarded, DATABASE_OWNER};
 use super::cluster::{self, insert_role, Address};
@@ -47,10 +47,21 @@ pub fn new_oid(sequences: &dyn Sequences) -> Result<u32> {
     })
 }
 
-/// A new tree, never given before. It is there once [`create_tree`] has written its descriptor.
+/// A new tree in the first group, never given before. It is there once [`create_tree`] has written its
+/// descriptor.
 pub fn new_tree(sequences: &dyn Sequences) -> Result<TreeId> {
     let (number, _) = sequences.advance(TREES, 1)?;
     Ok(TreeId(number - 1 + TreeId::FIRST_USER.0))
+}
+
+/// The same in any group.
+pub fn new_tree_in(sequences: &dyn Sequences, group: GroupId) -> Result<TreeId> {
+    let tree = new_tree(sequences)?;
+    // Trees of a session's own lie in none.
+    match tree < crate::local::FIRST_TREE {
+        true => Ok(tree.in_group(group)),
+        false => Ok(tree),
+    }
 }
 
 /// No tree.

@@ -69,6 +69,7 @@ fn build(table: &SessionRelation) -> Table {
             session::NODES_OID
             | session::GROUPS_OID
             | session::INCONSISTENCIES_OID
+            | session::TABLETS_OID
             | session::STORAGE_OID
             | session::AUDIT_OID => QUORATE,
             _ => PG_CATALOG,

@@ -244,6 +244,7 @@ const LISTED: &[Definition] = &[
     define("password_encryption", Kind::Enum(&["scram-sha-256"]), "scram-sha-256", "Chooses the algorithm for encrypting passwords."),
     define("plan_cache_mode", Kind::Enum(&["auto", "force_generic_plan", "force_custom_plan"]), "auto", "Controls the planner's selection of custom or generic plan."),
     define("quorate.audit_entries", Kind::Int(1_000, INT_MAX), "100000", "Sets how many entries of the audit are kept."),
+    define("quorate.default_group", Kind::Int(1, 65_535), "1", "Sets the group in which new tables lie."),
     define("quorate.follower_reads", Kind::FollowerReads, "off", "Lets read-only sessions read on the node that they are connected to."),
     define("quorate.max_inflight", Kind::Int(0, INT_MAX), "20000", "Sets the number of commits by which a running statement may be ahead of what is durable."),
     define("quorate.memory_budget", Kind::Fixed, "0", "Sets the memory that the node's own parts and all its sessions may take together."),

@@ -128,6 +128,7 @@ pub enum ClusterFunction {
     SetLeaderZone,
     /// Compares what replicas hold.
     CheckConsistency,
+    AddGroup,
     Switchover,
     PromoteAlone,
 }

@@ -196,4 +196,5 @@ functions! {
     12106 "quorate.set_leader_zone" (TEXT) PG_LSN "vn" session Cluster::SetLeaderZone;
     12107 "quorate.switchover" (TEXT) TEXT "vn1" session Cluster::Switchover;
     12108 "quorate.check_consistency" () INT8 "vn" session Cluster::CheckConsistency;
+    12109 "quorate.add_group" () INT4 "vn" session Cluster::AddGroup;
 }

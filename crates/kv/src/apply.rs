@@ -356,9 +356,11 @@ fn adopt_builds(store: &Store, registry: &Registry, derived: &mut Derived) -> Re
 /// # Errors
 /// As [`derive()`].
 pub fn derive_new_term(store: &Store, registry: &Registry, first: Position) -> Result<Derived> {
-    let builds = registry.builds().all();
-    let mut changes: Vec<_> = builds
-        .iter()
+    let prepared = registry.prepared().newest();
+    let builds = registry.builds().all().into_iter();
+    // The locks of what is prepared do not end.
+    let ended = builds.filter(|build| !prepared.builds(build.plan.id()));
+    let mut changes: Vec<_> = ended
         .map(|build| RowChange {
             tree: TreeId::BUILDS,
             key: build.plan.id().descriptor_key(),

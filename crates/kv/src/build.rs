@@ -26,8 +26,9 @@
 //! anew, and a replica that meets the switch before it is done does the rest there and then.
 //!
 //! Locks die with their leader, and builds do too: the first entry of a new term deletes all of
-//! them, on every replica at the same LSN, before anybody can write the table again. A transaction
-//! that fails has its row deleted by a small record of its own.
+//! them, on every replica at the same LSN, before anybody can write the table again, but for those
+//! of transactions that are prepared, whose locks the new leader has. A transaction that fails has its
+//! row deleted by a small record of its own.
 //!
 //! # What the transaction has written itself
 //! It is in nobody's trees yet. Rows that it has changed are named in the plan. When rows get new

@@ -9,10 +9,13 @@
 //! Locks live here and not in the group, which tells of each change of leadership: the lock table
 //! is opened for a term when this node begins to lead in it, and cleared when that ends.
 //!
+//! Sessions on a node that has several groups get [`Database`] instead, which has the engines of all.
+//!
 //! # What it leaves out
-//! A debt may name several groups; there is only one yet, and any other is XX000.
+//! A debt may name several groups; for one engine any other than its own is XX000.
 
 mod across;
+mod database;
 
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -49,6 +52,7 @@ use crate::txn::{Exports, Leader, Resolution, Txn, View};
 
 use across::Across;
 pub use across::{begin_statement_across, commit_across, Branch, Neighbours};
+pub use database::Database;
 
 /// Transaction ids that are taken from the group at a time.
 const TXN_IDS: u64 = 64;
@@ -180,6 +184,13 @@ impl KvEngine {
     /// Tells it of the groups that its node has besides.
     pub fn set_neighbours(&self, neighbours: Weak<dyn Neighbours>) {
         self.across.set_neighbours(neighbours);
+    }
+
+    /// These are the engines of all groups of the node, this one included: sessions wait for one another
+    /// in several of them.
+    pub fn set_beside(&self, all: &[Arc<KvEngine>]) {
+        let tables: Vec<_> = all.iter().map(|engine| engine.locks.clone()).collect();
+        self.locks.set_beside(&tables);
     }
 
     /// The engine of sessions on the leader, all of which is this one.
@@ -349,12 +360,10 @@ impl ClusterSettings for KvEngine {
     }
 
     fn configured(&self, debt: Debt) -> BoxFuture<'static, Result<()>> {
-        let Some(part) = debt.groups().last() else {
-            return Box::pin(std::future::ready(Ok(())));
-        };
-        match self.of_this_group(part) {
-            Ok(position) => self.group.configured(position),
-            Err(error) => Box::pin(std::future::ready(Err(error))),
+        let of_this = |part: &GroupDebt| part.group == self.group.id();
+        match debt.groups().filter(of_this).last() {
+            Some(part) => self.group.configured(part.position),
+            None => Box::pin(std::future::ready(Ok(()))),
         }
     }
 }
@@ -404,7 +413,9 @@ impl LockManager for KvEngine {
 
 impl Outcomes for KvEngine {
     fn committed_xid(&self, commit: &Debt) -> Option<Xid> {
-        let newest = commit.groups().max_by_key(|part| part.position)?;
+        let of_this = |part: &GroupDebt| part.group == self.group.id();
+        let newest = commit.groups().filter(of_this);
+        let newest = newest.max_by_key(|part| part.position)?;
         self.group.xid_at(newest.position)
     }
 
@@ -523,6 +534,12 @@ impl GroupView {
         }
     }
 
+    /// Whether it shows just what another does.
+    fn is_same(&self, other: &GroupView) -> bool {
+        let also = |view: &GroupView| view.also.as_ref().map(|also| also.lsns.clone());
+        self.position() == other.position() && also(self) == also(other)
+    }
+
     /// What is seen at this position, or at a newer one.
     fn as_of(&self, at: Lsn) -> AsOf<'_> {
         match &self.also {
@@ -632,8 +649,10 @@ impl Leader for Arc<Group> {
         self.wall_micros()
     }
 
-    fn numbers(&self, sequence: SequenceId, count: u64) -> Result<u64> {
-        Ok(Group::take_numbers(self, sequence, count)?.0)
+    fn numbers(&self, sequence: SequenceId, count: u64) -> Result<(u64, GroupDebt)> {
+        let (first, position) = Group::take_numbers(self, sequence, count)?;
+        let group = self.id();
+        Ok((first, GroupDebt { group, position }))
     }
 
     fn notifications(&self) -> Result<(&Listeners, u64)> {

@@ -125,6 +125,8 @@ pub struct Group {
     snapshots: snapshots::Snapshots,
     /// The checkpoint that followers can be sent.
     checkpoint: Arc<Mutex<Option<SnapshotMeta>>>,
+    /// See [`core::LogReader`].
+    floor: Arc<AtomicU64>,
     catchup: catchup::Catchup,
     handover: handover::Handover,
     lag: Mutex<lag::Lag>,

@@ -22,7 +22,7 @@
 //! is given up, and the coroutine waits for its ticket, the lock timeout, or an interrupt. However
 //! the wait ends, also by unwinding, nothing of it stays in the line. When a wait begins, and once
 //! more after [`DEADLOCK_TIMEOUT`], it looks whether it closes a circle ([`deadlock`]); if so it
-//! fails with 40P01.
+//! fails with 40P01. So it does where the circle leads through tables of other groups ([`beside`]).
 //!
 //! # Invariants
 //! - No two owners hold one lock in conflicting modes.
@@ -59,6 +59,7 @@
 //! Detection").
 
 mod announced;
+mod beside;
 mod deadlock;
 mod modes;
 mod moves;
@@ -239,6 +240,7 @@ pub struct LockTable {
     moves: moves::Moves,
     rows: RowCounts,
     announced: Announcements,
+    beside: beside::Beside,
 }
 
 impl LockTable {
@@ -252,6 +254,7 @@ impl LockTable {
             moves: Default::default(),
             rows: RowCounts::default(),
             announced: Announcements::default(),
+            beside: Default::default(),
         }
     }
 
@@ -456,7 +459,7 @@ impl LockTable {
             shard.locks.get(&name)?.blocked(waiter, &name, met)
         });
         if suspected.is_none() {
-            return Ok(());
+            return self.check_across(owner, before);
         }
         let mut shards: Vec<_> = self.shards.iter().map(Mutex::lock).collect();
         let Some(circle) = self.circle_of(owner.party, &shards) else {
@@ -712,6 +715,12 @@ impl TxnLocks {
     ) -> Result<Acquired> {
         put_advisory(&mut self.name, key);
         self.acquire(mode.into(), wait)
+    }
+
+    /// Whether any row is locked, or any key.
+    pub fn holds_rows(&self) -> bool {
+        let is_row = |held: &Held| matches!(held.name.get(TREE_BYTES), Some(&KEY | &ranges::RANGE));
+        self.held.iter().any(is_row)
     }
 
     /// How many locks were granted until now, to go back to later.

@@ -36,6 +36,7 @@ use base::engine::{Preparation, PreparedTransaction};
 use base::row::{Row, RowBuilder};
 use base::{Error, Key, Lsn, Result, SqlState, Timestamp, TreeId, TxnId, Xid};
 
+use crate::apply::tree_of;
 use crate::parts::Part;
 use crate::record::{self, Body, Change, Record, RowChange};
 
@@ -58,6 +59,8 @@ pub struct Header {
     pub locks: Vec<u8>,
     /// Rows that it has taken to other trees.
     pub moved: Vec<(TreeId, Key)>,
+    /// The first tree of each build that it switches to ([`crate::build`]).
+    pub builds: Vec<TreeId>,
     /// What makes it a part of a transaction across groups.
     pub part: Option<Part>,
 }
@@ -82,6 +85,10 @@ impl Header {
         for (tree, key) in &self.moved {
             put_varint(&mut out, tree.0);
             put_bytes(&mut out, key);
+        }
+        for build in &self.builds {
+            put_varint(&mut out, TreeId::BUILDS.0);
+            put_bytes(&mut out, &build.descriptor_key());
         }
         match &self.part {
             None => RowBuilder::new(1).value(&out).finish(),
@@ -111,9 +118,12 @@ impl Header {
         let txn = TxnId(reader.varint()?);
         let parts = reader.varint_as()?;
         let locks = reader.bytes()?.to_vec();
-        let mut moved = Vec::new();
+        let (mut moved, mut builds) = (Vec::new(), Vec::new());
         while !reader.is_empty() {
-            moved.push((TreeId(reader.varint()?), reader.bytes()?.to_vec()));
+            match (TreeId(reader.varint()?), reader.bytes()?) {
+                (TreeId::BUILDS, key) => builds.push(tree_of(key)?),
+                (tree, key) => moved.push((tree, key.to_vec())),
+            }
         }
         let part = row.column(1).map(|column| Part::from_column(column, lsn));
         Ok(Header {
@@ -126,6 +136,7 @@ impl Header {
             parts,
             locks,
             moved,
+            builds,
             part: part.transpose()?,
         })
     }
@@ -231,6 +242,11 @@ impl Prepared {
         Ok(())
     }
 
+    /// Whether what makes a tree is prepared.
+    pub fn builds(&self, tree: TreeId) -> bool {
+        self.iter().any(|header| header.builds.contains(&tree))
+    }
+
     /// The parts of transactions across groups.
     pub fn parts(&self) -> impl Iterator<Item = &Part> {
         self.iter().filter_map(|header| header.part.as_ref())
@@ -286,6 +302,7 @@ mod tests {
             parts: 2,
             locks: b"locks".to_vec(),
             moved: vec![(TreeId(20_000), b"k".to_vec())],
+            builds: vec![TreeId(20_007)],
             part: None,
         }
     }

@@ -33,13 +33,12 @@ use base::engine::{
 };
 use base::env::{BoxFuture, Env};
 use base::{
-    Debt, Durability, Error, GroupId, Key, KeyRange, Lsn, Position, Result, SequenceId, SessionId,
-    SqlState, Term, Timestamp, TreeId, TxnId,
+    Debt, Durability, Error, GroupDebt, GroupId, Key, KeyRange, Lsn, Position, Result, SequenceId,
+    SessionId, SqlState, Term, Timestamp, TreeId, TxnId,
 };
 use raft::planted::{is_planted, Bug};
 
 use crate::build::Plan;
-use crate::engine::KvEngine;
 use crate::group::outcomes::AskedXid;
 use crate::group::{BuildHandle, CommitRequest, Group, StandbyView};
 use crate::locks::{LockTable, Party, TxnLocks};
@@ -49,9 +48,10 @@ use crate::serial::Serial;
 use crate::txn::{Exports, Leader, Txn};
 
 /// The engine of sessions that read on a standby.
-#[derive(Debug)]
 pub struct StandbyEngine {
-    leader: Arc<KvEngine>,
+    /// What sessions get where this node leads.
+    leader: Engine,
+    group: Arc<Group>,
     /// Nobody takes a lock of these.
     locks: Arc<LockTable>,
     serial: Arc<Serial>,
@@ -59,10 +59,12 @@ pub struct StandbyEngine {
 }
 
 impl StandbyEngine {
-    /// Reads on the node of this engine.
-    pub fn new(env: Arc<dyn Env>, leader: Arc<KvEngine>) -> StandbyEngine {
+    /// Reads on the node of this replica of the first group, where the other engine is that of sessions
+    /// on the leader.
+    pub fn new(env: Arc<dyn Env>, group: Arc<Group>, leader: Engine) -> StandbyEngine {
         StandbyEngine {
             leader,
+            group,
             locks: Arc::new(LockTable::new(env)),
             serial: Serial::new(),
             exports: Arc::default(),
@@ -78,12 +80,12 @@ impl StandbyEngine {
             cluster: self.clone(),
             locks: Some(self.clone()),
             administrator: Some(self.clone()),
-            ..self.leader.to_engine()
+            ..self.leader.clone()
         }
     }
 
     fn group(&self) -> &Arc<Group> {
-        self.leader.group()
+        &self.group
     }
 
     fn level(&self, durability: Durability) -> Durability {
@@ -103,7 +105,7 @@ fn reads_only(what: &str) -> Error {
 impl Transactions for StandbyEngine {
     fn begin(&self, options: TxnOptions) -> Result<Box<dyn Transaction>> {
         if !self.is_standby() {
-            return self.leader.begin(options);
+            return self.leader.transactions.begin(options);
         }
         if options.isolation == Isolation::Serializable {
             return Err(Error::new(
@@ -127,11 +129,11 @@ impl Transactions for StandbyEngine {
     }
 
     fn catalog_version(&self) -> CatalogVersion {
-        self.leader.catalog_version()
+        self.leader.transactions.catalog_version()
     }
 
     fn catalog_changes(&self, since: CatalogVersion) -> Option<CatalogChanges> {
-        self.leader.catalog_changes(since)
+        self.leader.transactions.catalog_changes(since)
     }
 }
 
@@ -140,17 +142,17 @@ impl Gate for StandbyEngine {
         if is_planted(Bug::StandbyAhead) {
             return true;
         }
-        self.leader.is_settled(debt, self.level(durability))
+        self.leader.gate.is_settled(debt, self.level(durability))
     }
 
     fn settle(&self, debt: Debt, durability: Durability) -> BoxFuture<'static, Result<()>> {
-        self.leader.settle(debt, self.level(durability))
+        self.leader.gate.settle(debt, self.level(durability))
     }
 }
 
 impl ClusterMonitor for StandbyEngine {
     fn status(&self) -> ClusterStatus {
-        self.leader.status()
+        self.leader.cluster.status()
     }
 
     fn is_standby(&self) -> bool {
@@ -166,27 +168,36 @@ impl LockManager for StandbyEngine {
     fn session_locks(&self, session: SessionId) -> Result<Box<dyn SessionLocks>> {
         match self.is_standby() {
             true => Err(Error::unsupported("advisory locks on a standby")),
-            false => self.leader.session_locks(session),
+            false => self.leader.locks()?.session_locks(session),
         }
     }
 
     fn blockers(&self, session: SessionId) -> Vec<SessionId> {
-        self.leader.blockers(session)
+        self.leader
+            .locks()
+            .map_or_else(|_| Vec::new(), |locks| locks.blockers(session))
     }
 
     fn snapshot_blockers(&self, session: SessionId) -> Vec<SessionId> {
-        self.leader.snapshot_blockers(session)
+        self.leader
+            .locks()
+            .map_or_else(|_| Vec::new(), |locks| locks.snapshot_blockers(session))
     }
 
     fn lock_infos(&self) -> Vec<LockInfo> {
-        self.leader.lock_infos()
+        self.leader
+            .locks()
+            .map_or_else(|_| Vec::new(), |locks| locks.lock_infos())
     }
 }
 
 impl Administrator for StandbyEngine {
     fn administer(&self, wish: Administration) -> BoxFuture<'static, Result<u64>> {
         if wish.is_local() || !self.is_standby() {
-            return self.leader.administer(wish);
+            return match self.leader.administrator() {
+                Ok(administrator) => administrator.administer(wish),
+                Err(error) => Box::pin(std::future::ready(Err(error))),
+            };
         }
         let message = "recovery is in progress";
         let hint = "Members are changed in sessions that do not read on a standby.";
@@ -196,7 +207,10 @@ impl Administrator for StandbyEngine {
     }
 
     fn checkpoint(&self) -> BoxFuture<'static, Result<()>> {
-        self.leader.checkpoint()
+        match self.leader.administrator() {
+            Ok(administrator) => administrator.checkpoint(),
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        }
     }
 }
 
@@ -231,6 +245,11 @@ impl Leader for Standby {
         Ok(())
     }
 
+    fn lies_elsewhere(&self, group: GroupId) -> Error {
+        let what = format!("reading on a standby what lies in group {group}");
+        Error::unsupported(&what)
+    }
+
     fn visible(&self) -> Lsn {
         Group::visible(&self.group).lsn
     }
@@ -247,7 +266,7 @@ impl Leader for Standby {
         Err(reads_only("this statement"))
     }
 
-    fn numbers(&self, _: SequenceId, _: u64) -> Result<u64> {
+    fn numbers(&self, _: SequenceId, _: u64) -> Result<(u64, GroupDebt)> {
         Err(reads_only("this statement"))
     }
 
@@ -398,10 +417,11 @@ impl Locking for StandbyTxn {
 
     fn withdraw(&mut self, _: Ticket) {}
 
-    fn lock_table(&mut self, _: TreeId, mode: TableLock, _: LockWait) -> Result<bool> {
+    fn lock_table(&mut self, tree: TreeId, mode: TableLock, _: LockWait) -> Result<bool> {
         if mode > TableLock::RowExclusive {
             return Err(reads_only("LOCK TABLE"));
         }
+        self.inner.check_lies_here(tree)?;
         self.inner.begin_statement()?;
         self.has_fresh = true;
         Ok(true)

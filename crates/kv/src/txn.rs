@@ -69,8 +69,8 @@ use base::large::Large;
 use base::limits::SCAN_BATCH_ROWS;
 use base::row::Row;
 use base::{
-    CommandId, Debt, Durability, Error, GroupId, Key, KeyRange, Lsn, Position, Result, SequenceId,
-    Term, TreeId, TxnId, Xid,
+    CommandId, Debt, Durability, Error, GroupDebt, GroupId, Key, KeyRange, Lsn, Position, Result,
+    SequenceId, Term, TreeId, TxnId, Xid,
 };
 use raft::planted::{is_planted, Bug};
 use storage::{Gap, Read, Scanned, Scratch};
@@ -111,6 +111,11 @@ pub trait Leader: 'static {
     fn refresh(&self, snapshot: &mut Self::Snapshot) -> Result<()>;
     /// See [`crate::Group::check_term`].
     fn check_term(&self, term: Term) -> Result<()>;
+    /// The error for a tree that lies in another group, of which a transaction learns that began when
+    /// there was none.
+    fn lies_elsewhere(&self, _group: GroupId) -> Error {
+        Error::serialization("could not serialize access: a group was added meanwhile")
+    }
     /// The newest LSN that is wholly applied.
     fn visible(&self) -> Lsn;
     /// The secondary indexes of a table, if it has any.
@@ -129,7 +134,7 @@ pub trait Leader: 'static {
     }
     /// The first of `count` numbers of a sequence. What they rest on comes before any commit of
     /// who took them.
-    fn numbers(&self, sequence: SequenceId, count: u64) -> Result<u64>;
+    fn numbers(&self, sequence: SequenceId, count: u64) -> Result<(u64, GroupDebt)>;
     /// Who listens to notifications, and how many bytes of them are kept.
     fn notifications(&self) -> Result<(&Listeners, u64)> {
         Err(Error::unsupported("notifications here"))
@@ -236,6 +241,8 @@ pub struct Txn<L: Leader> {
     exported: Vec<Export<L::Snapshot>>,
     /// Where its locks go when it is prepared.
     prepared: Option<Arc<PreparedLocks>>,
+    /// Who numbers rows, where that is another group.
+    numbering: Option<L>,
     catalog_writes: Vec<(TreeId, Key)>,
     stored: RowBatch,
     probe: RowBatch,
@@ -282,6 +289,7 @@ impl<L: Leader> Txn<L> {
             exports: None,
             exported: Vec::new(),
             prepared: None,
+            numbering: None,
             catalog_writes: Vec::new(),
             stored: RowBatch::default(),
             probe: RowBatch::default(),
@@ -598,6 +606,15 @@ impl<L: Leader> Txn<L> {
         Ok(self.debt)
     }
 
+    /// Fails for a tree of another group, of which nothing is known here.
+    pub(crate) fn check_lies_here(&self, tree: TreeId) -> Result<()> {
+        let (group, here) = (tree.group(), self.leader.group());
+        match group == here {
+            true => Ok(()),
+            false => Err(self.leader.lies_elsewhere(group)),
+        }
+    }
+
     /// The place of a savepoint, from 1 as in the write set.
     fn number_of(&self, savepoint: Savepoint) -> usize {
         let place = self
@@ -815,6 +832,10 @@ impl<L: Leader> Reading for Txn<L> {
 impl<L: Leader> Writing for Txn<L> {
     fn insert(&mut self, tree: TreeId, key: &[u8], row: &[u8]) -> Result<Inserted> {
         let mark = self.locks.mark();
+        if tree == TreeId::DESCRIPTORS {
+            let made = TreeId::of_descriptor_key(key);
+            made.map_or(Ok(()), |made| self.check_lies_here(made))?;
+        }
         self.will_write(tree, key)?;
         if self.claim_key(tree, key)? {
             self.met_duplicate(tree, key)?;

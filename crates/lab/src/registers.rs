@@ -248,6 +248,34 @@ pub const SETUP: &str = "create table register(k int primary key, v int); \
                          create table list(k int primary key, v text); \
                          create table item(k int, place int, v int, primary key (k, place))";
 
+/// The same where tables lie in several groups: registers and accounts in all of them, journals and
+/// what is made later in the second, and in the first what is read and written at SERIALIZABLE.
+pub fn setup_in_groups(groups: usize) -> String {
+    let partitions = |table: &str| {
+        let of_group = |group: usize| {
+            let remainder = group - 1;
+            format!(
+                "create table {table}_{group} partition of {table} \
+                 for values with (modulus {groups}, remainder {remainder}) \
+                 with (quorate.group = {group}); "
+            )
+        };
+        (1..=groups).map(of_group).collect::<String>()
+    };
+    let (registers, accounts) = (partitions("register"), partitions("bank"));
+    format!(
+        "create table register(k int primary key, v int) partition by hash (k); {registers}\
+         create index on register(v); \
+         create table bank(id int primary key, balance int) partition by hash (id); {accounts}\
+         create table journal(j int, n int, mark int unique, primary key (j, n)) \
+         with (quorate.group = 2); \
+         create table duty(pair int, who int, present int, primary key (pair, who)); \
+         create table list(k int primary key, v text); \
+         create table item(k int, place int, v int, primary key (k, place)); \
+         alter database postgres set quorate.default_group = 2"
+    )
+}
+
 /// Fills the bank and the pairs on duty; sent once after [`SETUP`].
 pub fn opening() -> String {
     let accounts: Vec<String> = (0..ACCOUNTS)

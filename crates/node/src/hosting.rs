@@ -5,9 +5,11 @@
 //!                                │
 //!          group 1: "group 3 was founded by n1 n2 n3" ──► opens group 3, shows its starts to all
 //! ```
-//! A node has all groups of its cluster. It opens those of which it knows when it starts, and each
+//! A node has all groups of its cluster, and its sessions use them as one database
+//! ([`kv::engine::Database`]). It opens those of which it knows when it starts, and each
 //! further one when the row that founds it is committed ([`kv::groups`]). The leader of each gives
-//! it the members that the first group has ([`kv::group`], *founding*).
+//! it the members that the first group has ([`kv::group`], *founding*), and hands leadership over to
+//! the node that leads the first, where sessions are.
 //!
 //! # Invariants
 //! - Nothing is taken from a node in a group before it has shown its starts there: a directory of one
@@ -16,19 +18,19 @@
 //!   that no row which is taken back leaves a group behind.
 //!
 //! # What it leaves out
-//! Nothing lies in a further group yet; all tables are in the first.
+//! Leaders of groups are not spread over nodes.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use base::cluster::Administration;
 use base::engine::{Administrator, ClusterMonitor, ClusterStatus, Engine};
-use base::env::{sleep, BoxFuture, Env, Severity};
+use base::env::{sleep, BoxFuture, Env, LocalBoxFuture, Reactor, Severity};
 use base::ids::FIRST_GROUP;
 use base::sync::{Event, RwLock};
 use base::{Error, GroupId, Lsn, NodeId, Result, SqlState, Term, Timestamp};
-use kv::engine::{KvEngine, Neighbours};
+use kv::engine::{Database, KvEngine, Neighbours};
 use kv::{Directory, Group, GroupConfig, Leads, Observer};
 
 use crate::peers::{Peers, Receiver};
@@ -37,6 +39,12 @@ use crate::wire::{Lines, Outdated, Removed};
 
 /// What could not be aligned is tried again after this.
 const ALIGN_PAUSE: Duration = Duration::from_millis(500);
+
+/// How often it is looked whether a group is led elsewhere than the first …
+const GATHER_PAUSE: Duration = Duration::from_millis(100);
+
+/// … and after which time it is tried again where that could not be changed.
+const GATHER_AGAIN: Duration = Duration::from_secs(1);
 
 /// A group for which there is no space on the disk is opened again after this.
 const ROOM_PAUSE: Duration = Duration::from_secs(1);
@@ -59,6 +67,7 @@ pub struct Hosting {
     peers: Arc<Peers>,
     /// By number; the first group's first.
     engines: RwLock<Vec<Arc<KvEngine>>>,
+    has_further: Arc<AtomicBool>,
     /// Leaders of further groups have come or gone so often.
     leaderships: Arc<Leaderships>,
 }
@@ -151,6 +160,7 @@ impl Hosting {
             env,
             peers,
             engines: RwLock::new(vec![first.clone()]),
+            has_further: Arc::default(),
             leaderships: Arc::default(),
         });
         first.set_neighbours(hosting.me.clone());
@@ -223,6 +233,16 @@ impl Hosting {
             let mut engines = self.engines.write();
             engines.push(engine);
             engines.sort_by_key(|engine| engine.group().id());
+            engines
+                .iter()
+                .for_each(|engine| engine.set_beside(&engines));
+        }
+        if !self.has_further.swap(true, Ordering::Relaxed) {
+            if let Some(this) = self.me.upgrade() {
+                let gather = move || -> LocalBoxFuture<'static, ()> { Box::pin(this.gather()) };
+                let env = &self.env;
+                env.spawn(Reactor::Group, "gather groups", Box::new(gather));
+            }
         }
         self.peers.introduce();
         // Whoever aligns has another group to look at.
@@ -284,6 +304,28 @@ impl Hosting {
         }
     }
 
+    /// Hands the groups that this node leads over to whoever leads the first, as long as it runs.
+    async fn gather(self: Arc<Self>) {
+        let first = self.first();
+        while !first.is_over() {
+            sleep(&*self.env, GATHER_PAUSE).await;
+            let Some(leader) = first.leader().filter(|leader| *leader != first.node()) else {
+                continue;
+            };
+            for group in self.further() {
+                let directory = group.directory();
+                let to = directory.member(leader).filter(|member| member.voter);
+                let (Some(to), true) = (to, group.leading().is_some()) else {
+                    continue;
+                };
+                // It says by itself why it does not succeed, and is tried again.
+                if group.switchover(Some(&to.name)).await.is_err() {
+                    sleep(&*self.env, GATHER_AGAIN).await;
+                }
+            }
+        }
+    }
+
     /// Has all further groups let a node go that is to be removed, before the first does. It is
     /// marked so, and stays marked if they have not done so in time.
     ///
@@ -336,6 +378,11 @@ impl Hosting {
         // It goes last: until it has, all may be asked for again.
         let first = self.first();
         first.administer(Administration::PromoteAlone).await
+    }
+
+    /// All groups as one, for sessions where the first is led.
+    pub(crate) fn database(self: &Arc<Hosting>, first: &Arc<KvEngine>) -> Arc<Database> {
+        Database::new(first.clone(), self.me.clone(), self.has_further.clone())
     }
 
     /// The engine of sessions: what concerns the cluster concerns all groups.
@@ -425,6 +472,10 @@ impl Administrator for Overseer {
 impl Neighbours for Hosting {
     fn engine(&self, group: GroupId) -> Option<Arc<KvEngine>> {
         Hosting::engine(self, group)
+    }
+
+    fn engines(&self) -> Vec<Arc<KvEngine>> {
+        self.engines.read().clone()
     }
 }
 

@@ -267,8 +267,10 @@ impl Node {
         let observer = sessions.clone();
         let engine = KvEngine::open(env.clone(), group_config, peers.clone(), observer).await?;
         let hosting = Hosting::begin(env.clone(), peers.clone(), engine.clone()).await?;
-        let standby = Arc::new(StandbyEngine::new(env.clone(), engine.clone()));
         let group = engine.group().clone();
+        let leader = hosting.database(&engine).to_engine();
+        let standby = StandbyEngine::new(env.clone(), group.clone(), leader.clone());
+        let standby = Arc::new(standby);
         let node = Arc::new(Node {
             env: env.clone(),
             config,
@@ -277,7 +279,7 @@ impl Node {
             group,
             hosting: hosting.clone(),
             standby: Arc::new(hosting.over_all(standby.to_engine())),
-            engine: Arc::new(hosting.over_all(engine.to_engine())),
+            engine: Arc::new(hosting.over_all(leader)),
             catalogs: Arc::default(),
             peers: peers.clone(),
             sessions,

@@ -116,16 +116,18 @@ impl Further {
         self.known.lock().commits
     }
 
-    /// Whether every transaction across groups is resolved everywhere.
+    /// Whether every transaction across groups is resolved in all replicas of members: whoever a group
+    /// has let go hears no more of what becomes of them.
     pub fn is_settled(cluster: &Cluster) -> bool {
         let nodes = cluster.present().into_iter();
-        let mut running = nodes.filter_map(|node| cluster.node(node));
-        running.all(|node| {
-            let groups = node.hosting().groups();
-            groups.iter().all(|group| {
-                let stands = group.prepared().newest().parts().next().is_some();
-                !stands && group.decisions().newest().is_empty()
-            })
+        let running = nodes.filter_map(|node| cluster.node(node));
+        let groups: Vec<_> = running.flat_map(|node| node.hosting().groups()).collect();
+        groups.iter().all(|group| {
+            let mut same = groups.iter().filter(|other| other.id() == group.id());
+            let leader = same.find(|other| other.leading().is_some());
+            let is_gone = |leader: &Arc<Group>| leader.directory().member(group.node()).is_none();
+            let stands = group.prepared().newest().parts().next().is_some();
+            leader.is_some_and(is_gone) || !stands && group.decisions().newest().is_empty()
         })
     }
 

@@ -12,7 +12,8 @@
 //! how often it is drawn in proportion to the others; a client's, how many of them there are. With
 //! `looks-inside = false` nobody looks at what leaders believe ([`crate::watch`]): whatever is wrong,
 //! clients have to find it. `groups = 3` gives the cluster as many groups; the further ones have
-//! clients of their own ([`crate::further`]).
+//! clients of their own ([`crate::further`]), and SQL's tables lie in all of them unless it says
+//! `spread = false`.
 
 use std::collections::BTreeMap;
 
@@ -81,6 +82,8 @@ pub struct Mix {
     pub looks_inside: bool,
     /// How many groups the cluster has.
     pub groups: usize,
+    /// Whether SQL's tables lie in all of them.
+    pub spread: bool,
 }
 
 impl Default for Mix {
@@ -90,6 +93,7 @@ impl Default for Mix {
             clients: Clients::default(),
             looks_inside: true,
             groups: 1,
+            spread: true,
         }
     }
 }
@@ -102,6 +106,7 @@ struct Written {
     only: bool,
     looks_inside: Option<bool>,
     groups: Option<usize>,
+    spread: Option<bool>,
     #[serde(default)]
     faults: BTreeMap<String, u32>,
     #[serde(default)]
@@ -118,6 +123,7 @@ impl Mix {
         let mut mix = Mix {
             looks_inside: written.looks_inside.unwrap_or(true),
             groups: written.groups.unwrap_or(1),
+            spread: written.spread.unwrap_or(true),
             ..Mix::default()
         };
         if !(1..=GROUPS_MAX).contains(&mix.groups) {

@@ -459,7 +459,14 @@ impl Run {
     }
 
     fn set_up(&mut self) -> Result<(), String> {
+        self.found_groups()?;
         let address = self.cluster.address(0);
+        let tables = match self.config.mix {
+            Mix { groups, spread, .. } if groups > 1 && spread => {
+                registers::setup_in_groups(groups)
+            }
+            _ => registers::SETUP.to_owned(),
+        };
         self.ask(SETUP_MAX, "set-up", async move |env| {
             let limit = Duration::from_secs(20);
             let mut client = loop {
@@ -468,13 +475,33 @@ impl Run {
                     Err(_) => sleep(&*env, Duration::from_millis(100)).await,
                 }
             };
-            for statement in [registers::SETUP, &registers::opening()] {
+            for statement in [&tables, &registers::opening()] {
                 let answer = client.query(&*env, statement, limit).await;
                 answer.map_err(|failure| format!("set-up: {failure:?}"))?;
             }
             Ok(())
         })?;
         // A standby may show a new session the past, in which the bank was empty.
+        self.settle_groups(self.config.mix.groups)
+    }
+
+    /// Waits until there is peace in so many groups.
+    fn settle_groups(&mut self, groups: usize) -> Result<(), String> {
+        let end = self.cluster.world.elapsed() + SETUP_MAX;
+        while !self.cluster.is_settled(groups) {
+            if self.cluster.world.elapsed() > end {
+                return Err(format!("set-up: no peace after {SETUP_MAX:?}"));
+            }
+            self.cluster.world.run_for(SETTLE_LOOK);
+        }
+        Ok(())
+    }
+
+    /// Founds the groups beside the first, and waits until there is peace in them.
+    fn found_groups(&mut self) -> Result<(), String> {
+        if self.config.mix.groups == 1 {
+            return Ok(());
+        }
         let end = self.cluster.world.elapsed() + SETUP_MAX;
         let mut groups = 1;
         let mut founded = None;

@@ -4,14 +4,28 @@
 //! insert (20 000 → Index of 19 999, by column 3) into DESCRIPTORS   makes the tree
 //! delete (20 000)                                                   drops it
 //! ```
+//! The id of a tree says in which group it lies ([`TreeId::group`]), so nobody has to ask a map for
+//! that, and a tree never changes its group: what moves goes to a tree of another id.
+//!
+//! ```text
+//! 0x0000_0000_0000_4e20   tree 20 000, in the first group
+//! 0x0000_0002_0000_4e21   tree 20 001, in group 2
+//! ```
 //! # Invariants
 //! - A tree from [`TreeId::FIRST_USER`] on exists exactly while its descriptor does.
 //! - Descriptors are rows like any others: they have versions, and are rolled back and replicated.
+//!   Each is a row of the group in which its tree lies.
 
 use crate::codec::{put_bytes, put_varint, Reader};
 use crate::error::{Error, Result};
-use crate::ids::TreeId;
+use crate::ids::{GroupId, TreeId, FIRST_GROUP};
 use crate::key::{ColumnOrder, Key, KeyKind};
+
+/// From this bit on, the id of a tree says in which group it lies; 0 is the first.
+const GROUP_SHIFT: u32 = 32;
+
+/// What is left of those bits for a group. Bits above them belong to whoever makes ids.
+const GROUP_MASK: u64 = 0xffff;
 
 impl TreeId {
     /// The tree of [`TreeDescriptor`]s; the key is the tree's id as 8 bytes, big-endian.
@@ -43,6 +57,30 @@ impl TreeId {
     pub const FIRST_CATALOG: TreeId = TreeId(16);
     /// The first id of a tree that has a descriptor.
     pub const FIRST_USER: TreeId = TreeId(16_384);
+
+    /// The tree of this number, below 2³², in a group.
+    #[must_use]
+    pub fn in_group(self, group: GroupId) -> TreeId {
+        match group {
+            FIRST_GROUP => self,
+            group => TreeId(self.0 | u64::from(group.0) << GROUP_SHIFT),
+        }
+    }
+
+    /// The group in which this tree lies.
+    #[inline]
+    pub fn group(self) -> GroupId {
+        match self.0 >> GROUP_SHIFT & GROUP_MASK {
+            0 => FIRST_GROUP,
+            group => GroupId(group as u32),
+        }
+    }
+
+    /// The tree whose key in [`TreeId::DESCRIPTORS`] this is.
+    pub fn of_descriptor_key(key: &[u8]) -> Option<TreeId> {
+        let id = <[u8; 8]>::try_from(key).ok()?;
+        Some(TreeId(u64::from_be_bytes(id)))
+    }
 
     /// The key of this tree in [`TreeId::DESCRIPTORS`].
     pub fn descriptor_key(self) -> Key {
@@ -184,6 +222,24 @@ impl TreeDescriptor {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ids_say_in_which_group_a_tree_lies() {
+        let tree = TreeId(20_000);
+        assert_eq!(
+            (tree.group(), tree.in_group(FIRST_GROUP)),
+            (FIRST_GROUP, tree)
+        );
+        let there = tree.in_group(GroupId(7));
+        assert_eq!(there.group(), GroupId(7));
+        assert_ne!(there, tree.in_group(GroupId(8)));
+        assert_eq!(TreeId(there.0 | 1 << 56).group(), GroupId(7));
+        assert_eq!(
+            TreeId::of_descriptor_key(&there.descriptor_key()),
+            Some(there)
+        );
+        assert_eq!(TreeId::of_descriptor_key(b"k"), None);
+    }
 
     #[test]
     fn descriptors_come_back() {

@@ -14,6 +14,7 @@ pub(super) const AUDIT_OID: u32 = 9_114;
 pub(super) const NODES_OID: u32 = 9_111;
 pub(super) const GROUPS_OID: u32 = 9_112;
 pub(super) const INCONSISTENCIES_OID: u32 = 9_115;
+pub(super) const TABLETS_OID: u32 = 9_116;
 pub(super) const STORAGE_OID: u32 = 9_113;
 
 /// All of them.
@@ -133,6 +134,11 @@ pub(super) const ALL: &[SessionRelation] = &[
         columns:
             "group_id int4, relation oid, from_key bytea, to_key bytea, lsn pg_lsn, deviating text, \
                   agreeing text",
+    },
+    SessionRelation {
+    oid: TABLETS_OID,
+    name: "tablets",
+    columns: "relation oid, from_key bytea, to_key bytea, group_id int4",
     },
     SessionRelation {
     oid: STORAGE_OID,

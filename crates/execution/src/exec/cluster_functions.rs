@@ -4,6 +4,7 @@
 //! select quorate.add_node('n4', '10.0.0.4:6433', '10.0.0.4:5433');        4, its number
 //! select quorate.promote_node('n4');                                      0/1A2B
 //! select quorate.switchover('n4');                                        n4
+//! select quorate.add_group();                                             2, its number
 //! select quorate.check_consistency();                                     0, ranges that differ
 //! ```
 //! They do what `quorate node` and `quorate switchover` do. A change is in effect when the function
@@ -42,6 +43,7 @@ pub(super) fn call(cx: &mut Exec<'_>, which: ClusterFunction, args: &[Datum]) ->
         ClusterFunction::AddNode | ClusterFunction::CheckConsistency => {
             Datum::Int8(i64::try_from(number).unwrap_or(i64::MAX))
         }
+        ClusterFunction::AddGroup => Datum::Int4(i32::try_from(number).unwrap_or(i32::MAX)),
         ClusterFunction::Switchover => {
             let status = cx.host.shared().engine.cluster.status();
             let mut replicas = status.replicas.iter();
@@ -88,6 +90,7 @@ fn wish(which: ClusterFunction, args: &[Datum]) -> Result<Administration> {
         },
         ClusterFunction::SetLeaderZone => Administration::SetLeaderZone(needed(0)?),
         ClusterFunction::Switchover => Administration::Switchover(text(0)),
+        ClusterFunction::AddGroup => Administration::AddGroup,
         ClusterFunction::CheckConsistency => Administration::CheckConsistency,
         ClusterFunction::PromoteAlone => Administration::PromoteAlone,
     })

@@ -1,4 +1,5 @@
 //! `quorate.nodes` and `quorate.groups`: who belongs to the cluster, and who leads.
+//! `quorate.tablets`: what of the current database lies in which group.
 //! `quorate.inconsistencies`: where replicas hold different rows, as far as comparing them has shown.
 //!
 //! How far other nodes are is known where the leader is; elsewhere it is null.
@@ -76,6 +77,21 @@ fn group(status: &ClusterStatus) -> Row {
         Datum::text(&*status.leader_zone),
         Datum::Bool(status.changing),
     ]
+}
+
+/// A tablet is a table or an index, from its first key to its last.
+pub(super) fn tablets(catalog: &Catalog, _: &mut Exec<'_>) -> Result<Vec<Row>> {
+    let row = |oid: u32, tree: base::TreeId| {
+        let group = count(tree.group().0 as usize);
+        vec![Datum::Oid(oid), Datum::Null, Datum::Null, group]
+    };
+    let mut rows = Vec::new();
+    for table in catalog.tables.iter().filter(|table| table.kind.has_rows()) {
+        rows.push(row(table.oid, table.tree));
+        let indexes = table.indexes.iter().filter(|index| !index.primary);
+        rows.extend(indexes.map(|index| row(index.oid, index.tree)));
+    }
+    Ok(rows)
 }
 
 pub(super) fn inconsistencies(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {

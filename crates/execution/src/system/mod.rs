@@ -73,6 +73,7 @@ const SESSION: &[(&str, OfSession)] = &[
     ("nodes", cluster::nodes),
     ("groups", cluster::groups),
     ("inconsistencies", cluster::inconsistencies),
+    ("tablets", cluster::tablets),
     ("storage", storage::storage),
     ("audit", audit::entries),
 ];

@@ -20,6 +20,8 @@
 //! - Before a commit is resolved in a group the clock of the group is past its timestamp.
 //! - What is carried out twice changes nothing the second time.
 //!
+//! Sessions come here through [`crate::engine::database`].
+//!
 //! # What it leaves out
 //! The leaders of all groups that a transaction writes in must be on its session's node: nothing
 //! carries its branches to others yet. At SERIALIZABLE nothing can be prepared, and the levels below
@@ -78,6 +80,15 @@ pub fn commit_across(
     heard: Timestamp,
     durability: Durability,
 ) -> Result<Debt> {
+    append_parts(branches, heard, durability).map(|(_, debt)| debt)
+}
+
+/// The same; the answer says under which id it was prepared, too.
+pub(super) fn append_parts(
+    branches: Vec<Branch>,
+    heard: Timestamp,
+    durability: Durability,
+) -> Result<(SpanningId, Debt)> {
     let participants: Result<Vec<_>> = branches.iter().map(Branch::participant).collect();
     let participants = participants?;
     let none = || Error::internal("a transaction across groups has written in none");
@@ -103,7 +114,7 @@ pub fn commit_across(
         debt.merge(&prepared);
         appending.done();
     }
-    Ok(debt)
+    Ok((id, debt))
 }
 
 /// Begins a statement that reads all of these branches' groups: it sees one state of them, with
@@ -278,6 +289,19 @@ impl KvEngine {
         let mut txn = Txn::new(self.group.clone(), id, locks, &self.serial, options);
         txn.set_open(open);
         Ok(txn)
+    }
+
+    /// Waits until a part of this group, which this node leads, is resolved; until the wait is
+    /// interrupted, or another leads, at the longest: it is decided all the same. What resolves it is
+    /// owed.
+    pub(super) fn await_resolution(&self, id: SpanningId, debt: &mut Debt) {
+        let name = name_of(id);
+        let resolved = || {
+            let stands = self.group.prepared().newest().get(&name).is_some();
+            (!stands || self.group.leading().is_none()).then_some(())
+        };
+        let _ = coro::wait(self.group.standing_changed().until(resolved));
+        debt.add(self.group.id(), self.group.visible());
     }
 
     /// Makes the changes of a part, or drops them; nothing when it is not there any more.

@@ -2,6 +2,7 @@
 
 mod across;
 mod builds;
+mod database;
 mod notifications;
 mod outcomes;
 mod prepared;
@@ -17,6 +18,7 @@ use base::engine::{
     TreeDescriptor, TreeKind,
 };
 use base::env::{self, Reactor};
+use base::ids::FIRST_GROUP;
 use base::key::{ColumnOrder, KeyKind};
 use base::row::{Row, RowBuilder};
 use base::sync::Event;
@@ -178,8 +180,9 @@ fn create(engine: &KvEngine, accounts: i64) -> Result<()> {
         kind: KeyKind::Bytes,
         order: ColumnOrder::ASCENDING,
     };
+    let lies = |tree: TreeId| tree.in_group(engine.group().id());
     let by_move = IndexDescriptor {
-        table: LEDGER,
+        table: lies(LEDGER),
         columns: vec![column],
         unique: true,
         missing: Vec::new(),
@@ -190,29 +193,36 @@ fn create(engine: &KvEngine, accounts: i64) -> Result<()> {
         (BY_MOVE, TreeKind::Index(by_move)),
     ];
     for (id, kind) in kinds {
+        let id = lies(id);
         let row = TreeDescriptor { id, kind }.to_row();
         txn.insert(TreeId::DESCRIPTORS, &id.descriptor_key(), &row)?;
     }
     for account in 0..accounts {
-        txn.insert(ACCOUNTS, account.to_string().as_bytes(), &number(100))?;
+        txn.insert(lies(ACCOUNTS), account.to_string().as_bytes(), &number(100))?;
     }
     commit(engine, txn)
 }
 
 /// Changes a balance as `UPDATE` does at READ COMMITTED.
 fn add(txn: &mut dyn Transaction, account: i64, amount: i64) -> Result<()> {
+    add_in(FIRST_GROUP, txn, account, amount)
+}
+
+/// The same of an account in a group.
+fn add_in(group: GroupId, txn: &mut dyn Transaction, account: i64, amount: i64) -> Result<()> {
+    let accounts = ACCOUNTS.in_group(group);
     let key = account.to_string().into_bytes();
     let (mut row, mut newest) = (Vec::new(), Vec::new());
     txn.begin_statement()?;
-    assert!(txn.get(ACCOUNTS, &key, &mut row)?, "account {account}");
+    assert!(txn.get(accounts, &key, &mut row)?, "account {account}");
     let strength = RowLock::NoKeyUpdate;
-    match txn.lock_row(ACCOUNTS, &key, strength, LockWait::Block, &mut newest)? {
+    match txn.lock_row(accounts, &key, strength, LockWait::Block, &mut newest)? {
         LockedRow::Unchanged => {}
         LockedRow::Changed => row = newest,
         other => panic!("{other:?}"),
     }
     let new = number(value_of(&row) + amount);
-    assert_eq!(txn.update(ACCOUNTS, &key, &new)?, Inserted::Done);
+    assert_eq!(txn.update(accounts, &key, &new)?, Inserted::Done);
     Ok(())
 }
 

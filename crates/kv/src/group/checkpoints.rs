@@ -149,16 +149,23 @@ impl Group {
     }
 
     /// Whether a member was added after the last checkpoint, which therefore is none that it could
-    /// begin with, and the log no longer begins at its beginning.
+    /// begin with, and the log no longer begins at its beginning, or is not given to it from there.
     fn somebody_needs_one(&self) -> bool {
-        let checkpoint = self.checkpoint.lock();
-        let Some(checkpoint) = &*checkpoint else {
+        let is_cut = self.log.base().lsn > Lsn::ZERO || self.floor.load(Ordering::SeqCst) > 0;
+        if !is_cut || self.leading().is_none() {
             return false;
+        }
+        let checkpoint = self.checkpoint.lock();
+        let can_begin = |member: &crate::config::Member| {
+            let checkpoint = checkpoint.as_ref();
+            checkpoint.is_some_and(|checkpoint| checkpoint.membership.contains(member.node))
         };
         let directory = self.directory();
-        let mut members = directory.members.iter();
-        let is_new = members.any(|member| !checkpoint.membership.contains(member.node));
-        is_new && self.leading().is_some() && self.log.base().lsn > Lsn::ZERO
+        let mut others = directory
+            .members
+            .iter()
+            .filter(|member| member.node != self.config.node);
+        others.any(|member| !can_begin(member))
     }
 
     /// Makes a checkpoint and lets go of log. False when it could not be begun, or was discarded.

@@ -19,7 +19,7 @@
 //! has applied its own records before they come back as entries, so those are passed over.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -67,12 +67,15 @@ const COMMIT_KEPT_FOR: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct LogReader {
     pub(super) log: Arc<Log>,
+    /// No entry below is given to others: a decree has overruled what those say of memberships, of
+    /// which a replica that begins with them would know nothing.
+    pub(super) floor: Arc<AtomicU64>,
     pub(super) checkpoint: Arc<base::sync::Mutex<Option<SnapshotMeta>>>,
 }
 
 impl LogView for LogReader {
     fn first(&self) -> Lsn {
-        self.log.first()
+        self.log.first().max(Lsn(self.floor.load(Ordering::SeqCst)))
     }
     fn last(&self) -> Lsn {
         self.log.last().lsn
@@ -651,6 +654,10 @@ impl Group {
         self.gate.change_term(commit, satisfied);
         core.gate_state = Some((Role::Leader, term));
         core.led = Some(term);
+        let overruled = self.directory().begun_after;
+        if overruled > Lsn::ZERO {
+            self.floor.fetch_max(overruled.next().0, Ordering::SeqCst);
+        }
         let prepared = self.registry.prepared().newest();
         let prepared = &prepared;
         let leads = Leads {

@@ -35,7 +35,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::engine::{Direction, RowBatch};
-use base::env::Instant;
+use base::env::{Instant, LocalBoxFuture, Reactor};
 use base::sync::{Event, Mutex};
 use base::{coro, Error, KeyRange, Lsn, NodeId, Position, Result, SqlState, TreeId};
 use storage::{Read, Scanned, Store};
@@ -227,13 +227,29 @@ impl Group {
     pub(super) fn note_visible(&self, now: Instant) {
         let visible = self.visible();
         // As in [`Group::answer_visible`].
-        if self.holds_lease() {
+        if self.standing_parts().is_empty() && self.holds_lease() {
             self.note_fresh(now, visible);
         }
     }
 
-    /// A standby asks how far this node is, which says so if it leads for sure.
+    /// A standby asks how far this node is, which says so if it leads for sure. What is prepared may be
+    /// known to be committed: it is resolved first, or the standby would not show it.
     pub(super) fn answer_visible(&self, to: NodeId, asked: u64) {
+        let standing = self.standing_parts();
+        let (Some(group), false) = (self.me.upgrade(), standing.is_empty()) else {
+            return self.answer_visible_now(to, asked);
+        };
+        let answer = move || -> LocalBoxFuture<'static, ()> {
+            Box::pin(async move {
+                group.resolved(&standing).await;
+                group.answer_visible_now(to, asked);
+            })
+        };
+        self.env
+            .spawn(Reactor::Group, "answer a standby", Box::new(answer));
+    }
+
+    fn answer_visible_now(&self, to: NodeId, asked: u64) {
         let visible = self.visible();
         // The lease is looked at after the position.
         if !self.holds_lease() {

@@ -21,6 +21,7 @@
 //! All groups have all nodes; which nodes have which group cannot be chosen.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use base::{Durability, Error, GroupId, Lsn, NodeId, Position, Result, SqlState, TxnId};
 use raft::ConfChange;
@@ -33,6 +34,9 @@ use crate::config::Member;
 use crate::directory::Directory;
 use crate::groups::{founding, Groups, GROUPS_MAX};
 use crate::record;
+
+/// A learner that is to vote is waited for so long at a time: it may be none any more meanwhile.
+const CATCH_UP_LOOK: Duration = Duration::from_secs(2);
 
 /// What stands between a group's members and those of the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,7 +177,8 @@ impl Group {
             Some(Next::Promote(node)) => {
                 let name = directory.member(node).map_or("", |member| &*member.name);
                 let target = self.lock().consensus.last();
-                self.wait_for_catch_up(name, node, target).await?;
+                self.wait_for_catch_up(name, node, target, CATCH_UP_LOOK)
+                    .await?;
                 let steps = |_: &Directory| vec![ConfChange::AddVoter(node)];
                 self.change_aligned(first, at, steps).await
             }

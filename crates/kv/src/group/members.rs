@@ -177,7 +177,8 @@ impl Group {
             }
             (member.node, core.consensus.last())
         };
-        self.wait_for_catch_up(name, node, target).await?;
+        self.wait_for_catch_up(name, node, target, CATCH_UP_MAX)
+            .await?;
         self.change(|directory, _| {
             let node = find(directory, name)?.node;
             let steps = vec![ConfChange::AddVoter(node)];
@@ -336,14 +337,15 @@ impl Group {
         }
     }
 
-    /// Waits until a learner has on its disk what the leader had when it was asked.
+    /// Waits until a learner has on its disk what the leader had when it was asked, for so long at most.
     pub(super) async fn wait_for_catch_up(
         &self,
         name: &str,
         node: NodeId,
         target: Lsn,
+        longest: Duration,
     ) -> Result<()> {
-        let deadline = self.env.now().after(CATCH_UP_MAX);
+        let deadline = self.env.now().after(longest);
         loop {
             let now = self.env.now();
             let found = {

@@ -12,6 +12,8 @@
 //!
 //! # Invariants
 //! * No two incarnations exchange anything but the news of the newer one.
+//! * Whoever is added later begins with a checkpoint of the new incarnation, never with the log of an
+//!   older one: that has members who are none any more, and nothing in it says so.
 //! * Terms of a new incarnation are beyond those that the old one can have reached meanwhile, so a
 //!   position names one history.
 //!
@@ -179,6 +181,7 @@ impl Group {
     fn begin_anew(&self, core: &mut Core, kept: Kept, membership: &Membership) -> Result<()> {
         let reader = LogReader {
             log: self.log.clone(),
+            floor: self.floor.clone(),
             checkpoint: self.checkpoint.clone(),
         };
         let recovered = Recovered {

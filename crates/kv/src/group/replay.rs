@@ -8,7 +8,7 @@
 //! from a leader, and the node stopped before the consensus heard of it. It holds nothing but
 //! committed entries, so the log is made to begin after it.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 use base::env::{Env, LocalBoxFuture, Reactor, Severity};
@@ -158,8 +158,10 @@ impl Group {
             membership: found.meta.membership.clone(),
         });
         let checkpoint = Arc::new(Mutex::new(offered));
+        let floor: Arc<AtomicU64> = Arc::default();
         let reader = LogReader {
             log: found.log.clone(),
+            floor: floor.clone(),
             checkpoint: checkpoint.clone(),
         };
         let recovered = Recovered {
@@ -190,6 +192,7 @@ impl Group {
             observer,
             store: RwLock::new(found.store),
             log: found.log,
+            floor,
             registry,
             gate,
             snapshots: Default::default(),

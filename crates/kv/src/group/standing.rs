@@ -112,6 +112,37 @@ impl Group {
         resolutions.stand(|| prepared.version(), stand)
     }
 
+    /// What is prepared here and not resolved yet.
+    pub(super) fn standing_parts(&self) -> Vec<SpanningId> {
+        match self.has_parts() {
+            true => (self.prepared().newest().parts().map(|part| part.id)).collect(),
+            false => Vec::new(),
+        }
+    }
+
+    /// Waits (inside a coroutine) until whatever is prepared here now is resolved.
+    ///
+    /// # Errors
+    /// 40001 when this node leads no longer; the interrupt that ended the wait.
+    pub fn wait_for_standing(&self) -> Result<()> {
+        let standing = self.standing_parts();
+        match standing.is_empty() {
+            true => Ok(()),
+            false => self.until_resolved(self.leading().ok_or_else(not_leader)?, &standing),
+        }
+    }
+
+    /// Ready when none of these parts stands in the log any more, or another leads.
+    pub(super) async fn resolved(&self, standing: &[SpanningId]) {
+        let term = self.leading();
+        let resolved = || {
+            let prepared = self.prepared().newest();
+            let stand = prepared.parts().any(|part| standing.contains(&part.id));
+            (!stand || term.is_none() || self.leading() != term).then_some(())
+        };
+        self.standing_changed().until(resolved).await;
+    }
+
     /// What a statement sees that reads this group alone: [`Group::snapshot`], and what was committed
     /// across groups before.
     ///
@@ -164,15 +195,9 @@ impl Group {
 
     /// Waits until none of these parts stands in the log any more.
     fn until_resolved(&self, term: Term, standing: &[SpanningId]) -> Result<()> {
-        if standing.is_empty() {
-            return Ok(());
+        if !standing.is_empty() {
+            coro::wait(self.resolved(standing))?;
         }
-        let resolved = || {
-            let prepared = self.prepared().newest();
-            let stand = prepared.parts().any(|part| standing.contains(&part.id));
-            (!stand || self.leading() != Some(term)).then_some(())
-        };
-        coro::wait(self.standing_changed().until(resolved))?;
         self.check_term(term)
     }
 }

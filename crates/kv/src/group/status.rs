@@ -149,6 +149,11 @@ impl Group {
 
     /// The time of the newest record that is applied.
     pub fn replayed_until(&self) -> Timestamp {
+        self.timestamp()
+    }
+
+    /// The greatest timestamp that the group has given, has been moved past, or has applied.
+    pub fn timestamp(&self) -> Timestamp {
         self.lock().timestamp
     }
 

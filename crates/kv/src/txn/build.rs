@@ -128,7 +128,12 @@ impl<L: Leader> Txn<L> {
         match build.rekeyed.as_ref().map(|new| &new.key) {
             Some(RowKey::Numbers(sequence)) => {
                 let rows = self.count_rows(build.source, usize::MAX)? as u64;
-                Ok((self.leader.numbers(*sequence, rows.max(1))?, rows))
+                let by = self.numbering.as_ref().unwrap_or(&self.leader);
+                let (first, owed) = by.numbers(*sequence, rows.max(1))?;
+                if owed.group != self.leader.group() {
+                    self.debt.add(owed.group, owed.position);
+                }
+                Ok((first, rows))
             }
             _ => Ok((0, 0)),
         }

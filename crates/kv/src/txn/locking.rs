@@ -72,6 +72,8 @@ impl<L: Leader> Locking for Txn<L> {
     }
 
     fn lock_table(&mut self, tree: TreeId, mode: TableLock, wait: LockWait) -> Result<bool> {
+        // Each table is locked before anything of it is looked at.
+        self.check_lies_here(tree)?;
         Ok(self.locks.table(tree, mode, wait)? != Acquired::Skipped)
     }
 }

@@ -35,7 +35,15 @@ impl<L: Leader> Txn<L> {
 
     /// Adds to the writes, if there are any, that the session is in this flight.
     pub(super) fn note_flight(&mut self) -> Result<()> {
-        if let Some(flight) = self.options.flight.filter(|_| !self.writes.is_empty()) {
+        match self.writes.is_empty() {
+            true => Ok(()),
+            false => self.note_flight_anyhow(),
+        }
+    }
+
+    /// Adds to the writes that the session is in this flight, though the writes may be elsewhere.
+    pub(super) fn note_flight_anyhow(&mut self) -> Result<()> {
+        if let Some(flight) = self.options.flight {
             let now = self.leader.now_seconds();
             let row = session_row(flight, now);
             self.put_own(TreeId::SESSIONS, &flight.session.to_be_bytes(), &row)?;

@@ -18,7 +18,7 @@ use spanning::{Outcome, Participant, SpanningId};
 
 use super::{Leader, Txn};
 use crate::group::outcomes::outcome_row;
-use crate::group::CommitRequest;
+use crate::group::{BuildHandle, CommitRequest};
 use crate::locks::{Acquired, PreparedLocks};
 use crate::parts::decisions::{key_of, row_of};
 use crate::parts::{name_of, Part};
@@ -96,7 +96,7 @@ impl<L: Leader> Txn<L> {
     ) -> Result<Debt> {
         self.check_may_prepare()?;
         // It is there if the commit is.
-        self.note_flight()?;
+        self.note_flight_anyhow()?;
         let prepared = PreparedTransaction {
             preparation: Preparation {
                 name: name_of(id),
@@ -133,6 +133,7 @@ impl<L: Leader> Txn<L> {
             parts: parts.len() as u32,
             locks: self.locks.list()?,
             moved,
+            builds: self.builds.iter().map(|build| build.plan().id()).collect(),
             part,
         };
         // What is locked from here on is given up again.
@@ -155,6 +156,8 @@ impl<L: Leader> Txn<L> {
         let changes = std::mem::take(&mut self.writes).collapse(|_| false)?;
         let position = self.append_unmarked(changes, durability)?;
         self.locks.rollback_to(mark);
+        // They wait for what becomes of it.
+        self.builds.drain(..).for_each(BuildHandle::switched);
         self.debt.add(self.leader.group(), position);
         kept.keep(&name, self.id, self.locks);
         Ok(self.debt)
@@ -163,11 +166,6 @@ impl<L: Leader> Txn<L> {
     fn check_may_prepare(&self) -> Result<()> {
         if self.isolation == Isolation::Serializable {
             return Err(Error::unsupported("preparing a SERIALIZABLE transaction"));
-        }
-        if !self.builds.is_empty() {
-            let what = "preparing a transaction that has rewritten a large table or made an index \
-                        of one";
-            return Err(Error::unsupported(what));
         }
         if !self.exported.is_empty() {
             let message = "cannot PREPARE a transaction that has exported snapshots";
@@ -251,6 +249,13 @@ impl<L: Leader> Txn<L> {
         }
         if commits {
             self.moved = header.moved.clone().into();
+        } else {
+            for build in &header.builds {
+                let (tree, key) = (TreeId::BUILDS, build.descriptor_key());
+                if self.get(tree, &key, &mut row)? {
+                    self.put(tree, &key, Some(&row), None)?;
+                }
+            }
         }
         if let (Resolution::Decided(Outcome::Committed(at)), Some(part)) = (how, &header.part) {
             let row = row_of(at, &part.participants);

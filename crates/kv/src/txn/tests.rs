@@ -294,10 +294,11 @@ impl Leader for Alone {
     fn scratch(&self) -> Option<(Arc<Scratch>, usize)> {
         Some((self.0.scratch.clone(), 1_000))
     }
-    fn numbers(&self, _: SequenceId, count: u64) -> Result<u64> {
+    fn numbers(&self, _: SequenceId, count: u64) -> Result<(u64, GroupDebt)> {
         let first = self.0.next_number.get();
         self.0.next_number.set(first + count);
-        Ok(first)
+        let (group, position) = (self.group(), Position::default());
+        Ok((first, GroupDebt { group, position }))
     }
     fn commit(&self, request: CommitRequest) -> Result<Position> {
         self.check_term(request.term)?;

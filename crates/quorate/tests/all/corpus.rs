@@ -31,6 +31,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use lab::host::{output, wait_for, Endpoint};
+use lab::quorate::Cluster;
 
 use crate::recorded::{self, Answers, Recorded, Versions};
 use crate::{shared, source};
@@ -236,11 +237,14 @@ fn results(configuration: &str) -> PathBuf {
 }
 
 fn assert_all(configuration: &str, endpoint: &Endpoint, scripts: &[Script]) {
+    assert_all_by(configuration, &Psql::at(endpoint), scripts);
+}
+
+fn assert_all_by(configuration: &str, psql: &Psql<'_>, scripts: &[Script]) {
     let dir = results(configuration);
-    let psql = Psql::at(endpoint);
     let mut wrong = Vec::new();
     for script in scripts {
-        if let Some(difference) = script.difference(&psql, &dir) {
+        if let Some(difference) = script.difference(psql, &dir) {
             wrong.push(format!("== {}\n{difference}", script.name));
         }
     }
@@ -293,7 +297,8 @@ fn expected_outputs_are_postgresqls() {
     assert_all("postgresql", endpoint, &renamed);
 }
 
-fn assert_corpus(configuration: &str, endpoint: &Endpoint) {
+/// The scripts, with what is known of how the installed PostgreSQL differs from the recorded one.
+fn expected() -> Vec<Script> {
     let mut scripts = corpus();
     let installed = Psql::at(shared::postgres()).versions();
     if Versions::recorded(DIRECTORY) != installed {
@@ -301,6 +306,11 @@ fn assert_corpus(configuration: &str, endpoint: &Endpoint) {
             script.answers.live = live().get(&script.name).cloned();
         }
     }
+    scripts
+}
+
+fn assert_corpus(configuration: &str, endpoint: &Endpoint) {
+    let mut scripts = expected();
     let renamed: Vec<Script> = scripts.iter().map(Script::renamed).collect();
     scripts.extend(renamed);
     assert_all(configuration, endpoint, &scripts);
@@ -314,6 +324,26 @@ fn the_corpus_prints_the_same_on_one_node() {
 #[test]
 fn the_corpus_prints_the_same_on_three_nodes() {
     assert_corpus("three-nodes", &shared::follower_first()[0]);
+}
+
+/// Scripts of what there is in the first group alone.
+const OF_ONE_GROUP: [&str; 0] = [];
+
+#[test]
+fn the_corpus_prints_the_same_in_a_further_group() {
+    let dir = crate::kill::open_directory();
+    let cluster = Cluster::start(crate::kill::program(), dir.path(), 1, &[]).expect("a node");
+    let endpoint = &cluster.nodes()[0];
+    let mut psql = endpoint.psql();
+    let added = output(psql.args(["-Atc", "select quorate.add_group()"])).expect("psql");
+    assert_eq!(added.stdout, b"2\n", "{added:?}");
+    let mut scripts = expected();
+    scripts.retain(|script| !OF_ONE_GROUP.contains(&&*script.name));
+    let psql = Psql {
+        options: "-c quorate.default_group=2",
+        ..Psql::at(endpoint)
+    };
+    assert_all_by("further-group", &psql, &scripts);
 }
 
 #[test]

@@ -339,7 +339,8 @@ fn sessions_that_are_handed_over_are_who_they_were() {
 }
 
 /// The functions by which the cluster is administered.
-const ADMINISTRATION: [(&str, &str); 8] = [
+const ADMINISTRATION: [(&str, &str); 9] = [
+    ("add_group", ""),
     ("add_node", "'n9', '127.0.0.9:1', '127.0.0.9:2'"),
     ("check_consistency", ""),
     ("demote_node", "'n1'"),

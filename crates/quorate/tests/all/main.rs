@@ -18,6 +18,7 @@ mod first_hour;
 mod floods;
 mod fsync;
 mod fuzz;
+mod groups;
 mod histories;
 mod hostile;
 mod input;

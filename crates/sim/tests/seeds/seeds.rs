@@ -100,6 +100,16 @@ fn thirty_seeds_of_three_groups() {
 }
 
 #[test]
+fn twenty_seeds_of_three_groups_that_lose_majorities() {
+    let file = (
+        "crates/sim/tests/seeds/groups-lost.toml",
+        include_str!("groups-lost.toml"),
+    );
+    let totals = run_mixed(3, 20, Some(file));
+    assert!(totals.faults.of(Fault::LostMajority) > 0);
+}
+
+#[test]
 fn thirty_seeds_of_two_phases() {
     let file = (
         "crates/sim/tests/seeds/two-phase.toml",

@@ -19,6 +19,9 @@ use crate::parts::Part;
 pub trait Neighbours: Send + Sync {
     /// The engine of a group, if the node has it.
     fn engine(&self, group: GroupId) -> Option<Arc<KvEngine>>;
+
+    /// The engines of all groups, the first's first.
+    fn engines(&self) -> Vec<Arc<KvEngine>>;
 }
 
 /// What a group knows of transactions across groups from its rows.

@@ -1,25 +1,32 @@
-//! Transactions across two groups, over lost leaders.
+//! Transactions across two groups, over lost leaders: made of branches by hand here, and by
+//! [`super::database`] as sessions make them.
+
+use std::sync::atomic::AtomicBool;
 
 use base::cluster::Administration;
 use base::engine::{Administrator, Reading, Writing};
 
 use super::*;
 
-const FIRST: GroupId = GroupId(1);
-const SECOND: GroupId = GroupId(2);
+pub(super) const FIRST: GroupId = GroupId(1);
+pub(super) const SECOND: GroupId = GroupId(2);
 const VOTERS: u64 = 3;
 
 /// A node with its engines of both groups.
-#[derive(Clone)]
-struct Both {
-    host: Arc<Host>,
-    engines: [Arc<KvEngine>; 2],
+pub(super) struct Both {
+    pub host: Arc<Host>,
+    pub engines: [Arc<KvEngine>; 2],
+    pub database: Arc<Database>,
 }
 
 impl Neighbours for Both {
     fn engine(&self, group: GroupId) -> Option<Arc<KvEngine>> {
         let found = self.engines.iter().find(|one| one.group().id() == group);
         found.cloned()
+    }
+
+    fn engines(&self) -> Vec<Arc<KvEngine>> {
+        self.engines.to_vec()
     }
 }
 
@@ -30,7 +37,7 @@ impl Both {
     }
 
     /// Waits until what rests on this debt may be told.
-    fn settle(&self, debt: &Debt) -> Result<()> {
+    pub fn settle(&self, debt: &Debt) -> Result<()> {
         for part in debt.groups() {
             let engine = self.engine(part.group).expect("one of two");
             let debt = Debt::of(part.group, part.position);
@@ -40,15 +47,15 @@ impl Both {
     }
 }
 
-type All = Arc<Mutex<BTreeMap<NodeId, Arc<Both>>>>;
+pub(super) type All = Arc<Mutex<BTreeMap<NodeId, Arc<Both>>>>;
 
-struct Groups {
-    world: World,
+pub(super) struct Groups {
+    pub world: World,
     nodes: All,
 }
 
 impl Groups {
-    fn new(seed: u64) -> Groups {
+    pub fn new(seed: u64) -> Groups {
         let mut groups = Groups {
             world: World::new(seed),
             nodes: All::default(),
@@ -81,8 +88,19 @@ impl Groups {
             self.world.attach(node, engine.group().clone());
             engine
         });
-        let both = Arc::new(Both { host, engines });
+        let both = Arc::new_cyclic(|me: &Weak<Both>| Both {
+            host,
+            database: Database::new(
+                engines[0].clone(),
+                me.clone(),
+                Arc::new(AtomicBool::new(true)),
+            ),
+            engines,
+        });
         let known: Arc<dyn Neighbours> = both.clone();
+        both.engines
+            .iter()
+            .for_each(|engine| engine.set_beside(&both.engines));
         for engine in &both.engines {
             engine.set_neighbours(Arc::downgrade(&known));
         }
@@ -101,21 +119,21 @@ impl Groups {
     }
 
     /// The node that leads both groups, once one does.
-    fn leader(&mut self) -> (NodeId, Arc<Both>) {
+    pub fn leader(&mut self) -> (NodeId, Arc<Both>) {
         let nodes = self.nodes.clone();
         self.world
             .until("a leader of both", |_| leader_of_both(&nodes).is_some());
         leader_of_both(&self.nodes).expect("just found")
     }
 
-    fn session<T: 'static>(&mut self, body: impl FnOnce(&Both) -> Result<T> + 'static) -> T {
+    pub fn session<T: 'static>(&mut self, body: impl FnOnce(&Both) -> Result<T> + 'static) -> T {
         let (_, node) = self.leader();
         let body = move || body(&node);
         self.world.session(body).expect("it succeeds")
     }
 
     /// Has the leader of the second group follow that of the first, as long as the world runs.
-    fn keep_together(&mut self) {
+    pub fn keep_together(&mut self) {
         let nodes = self.nodes.clone();
         self.world.spawn(async move {
             loop {
@@ -151,14 +169,15 @@ fn transfer_across(node: &Both, id: &str, (from, to): (i64, i64), amount: i64) -
     let mut branches = Vec::new();
     for (engine, account, amount) in [(first, from, -amount), (second, to, amount)] {
         let mut txn = engine.begin_branch(TxnOptions::default())?;
-        add(&mut txn, account, amount)?;
+        let group = engine.group().id();
+        add_in(group, &mut txn, account, amount)?;
         coro::wait(env::sleep(&*node.host, Duration::from_millis(1)))?;
         txn.begin_statement()?;
         let row = RowBuilder::new(3)
             .value(id.as_bytes())
             .value(account.to_string().as_bytes())
             .value(amount.to_string().as_bytes());
-        let inserted = txn.insert(LEDGER, id.as_bytes(), &row.finish())?;
+        let inserted = txn.insert(LEDGER.in_group(group), id.as_bytes(), &row.finish())?;
         assert_eq!(inserted, Inserted::Done);
         branches.push(Branch {
             engine: engine.clone(),
@@ -171,14 +190,15 @@ fn transfer_across(node: &Both, id: &str, (from, to): (i64, i64), amount: i64) -
 /// The balances of a group and what its ledger says of them, by transfer.
 fn contents(engine: &KvEngine) -> (Vec<i64>, BTreeMap<String, i64>) {
     let store = engine.group().store();
+    let lies = |tree: TreeId| tree.in_group(engine.group().id());
     let mut balances = Vec::new();
-    for_each_row(&store, ACCOUNTS, |_, row| {
+    for_each_row(&store, lies(ACCOUNTS), |_, row| {
         balances.push(value_of(row));
         Ok(())
     })
     .unwrap();
     let mut moves = BTreeMap::new();
-    for_each_row(&store, LEDGER, |_, row| {
+    for_each_row(&store, lies(LEDGER), |_, row| {
         let row = Row::parse(row)?;
         let text = |column| std::str::from_utf8(row.column(column).unwrap()).unwrap();
         moves.insert(text(0).to_owned(), text(2).parse().unwrap());
@@ -207,7 +227,8 @@ fn read_both(node: &Both) -> Result<(i64, [BTreeSet<String>; 2])> {
             let (mut rest, mut batch) = (Some(KeyRange::all()), RowBatch::default());
             while let Some(range) = rest {
                 let forward = Direction::Forward;
-                rest = branch.txn.scan(tree, &range, forward, 10, &mut batch)?;
+                let there = tree.in_group(branch.engine.group().id());
+                rest = branch.txn.scan(there, &range, forward, 10, &mut batch)?;
                 for (key, row) in batch.iter() {
                     match tree == ACCOUNTS {
                         true => sum += value_of(row),
@@ -222,9 +243,22 @@ fn read_both(node: &Both) -> Result<(i64, [BTreeSet<String>; 2])> {
     Ok((sum, ledgers))
 }
 
+/// How transfers are made, and how both groups are read.
+#[derive(Clone, Copy)]
+pub(super) struct Ways {
+    pub transfer: fn(&Both, &str, (i64, i64), i64) -> Result<Debt>,
+    pub read: fn(&Both) -> Result<(i64, [BTreeSet<String>; 2])>,
+}
+
+/// By branches, which are committed together.
+const BY_HAND: Ways = Ways {
+    transfer: transfer_across,
+    read: read_both,
+};
+
 /// Reads until `until`; how often that was answered. What was acknowledged before is seen, and
 /// never one group's half of a transfer.
-async fn reader(nodes: All, told: Arc<Mutex<Told>>, until: env::Instant) -> usize {
+async fn reader(nodes: All, ways: Ways, told: Arc<Mutex<Told>>, until: env::Instant) -> usize {
     let mut answered = 0;
     loop {
         let Some(any) = nodes.lock().values().next().cloned() else {
@@ -239,7 +273,7 @@ async fn reader(nodes: All, told: Arc<Mutex<Told>>, until: env::Instant) -> usiz
             continue;
         };
         let acknowledged = told.lock().committed.clone();
-        let read = run_on(&node, read_both);
+        let read = run_on(&node, ways.read);
         let patience = Duration::from_secs(3);
         let Some(Ok((sum, [first, second]))) =
             crate::group::within(&*any.host, patience, read).await
@@ -255,7 +289,7 @@ async fn reader(nodes: All, told: Arc<Mutex<Told>>, until: env::Instant) -> usiz
 }
 
 /// Runs a session on a node. It dies with the node, and then never answers.
-fn run_on<T: Send + 'static>(
+pub(super) fn run_on<T: Send + 'static>(
     node: &Arc<Both>,
     body: impl FnOnce(&Both) -> T + Send + 'static,
 ) -> impl Future<Output = T> {
@@ -274,7 +308,7 @@ fn run_on<T: Send + 'static>(
 }
 
 /// Whether nothing of a transaction across groups is left on the leader.
-fn is_settled_down(node: &Both) -> bool {
+pub(super) fn is_settled_down(node: &Both) -> bool {
     node.engines.iter().all(|engine| {
         let (prepared, decisions) = (engine.group().prepared(), engine.group().decisions());
         prepared.newest().iter().next().is_none()
@@ -283,7 +317,7 @@ fn is_settled_down(node: &Both) -> bool {
     })
 }
 
-fn check(node: &Both, told: &Told) {
+pub(super) fn check(node: &Both, told: &Told) {
     let [first, second] = [0, 1].map(|group| contents(&node.engines[group]));
     let opposite = |moves: &BTreeMap<String, i64>| -> BTreeMap<String, i64> {
         moves
@@ -348,7 +382,7 @@ fn what_cannot_be_prepared_in_one_group_is_aborted_in_the_other() {
                 isolation,
                 ..TxnOptions::default()
             })?;
-            add(&mut txn, 1, 5)?;
+            add_in(engine.group().id(), &mut txn, 1, 5)?;
             branches.push(Branch {
                 engine: engine.clone(),
                 txn: Box::new(txn),
@@ -367,7 +401,7 @@ fn what_cannot_be_prepared_in_one_group_is_aborted_in_the_other() {
 }
 
 /// One client: transfers, one after the other, until `until`.
-async fn client(nodes: All, told: Arc<Mutex<Told>>, name: usize, until: env::Instant) {
+async fn client(nodes: All, ways: Ways, told: Arc<Mutex<Told>>, name: usize, until: env::Instant) {
     let mut number = 0;
     loop {
         let Some(any) = nodes.lock().values().next().cloned() else {
@@ -388,7 +422,7 @@ async fn client(nodes: All, told: Arc<Mutex<Told>>, name: usize, until: env::Ins
         let between = (accounts, (random as i64 >> 8 & 7) % BALANCES);
         let own = id.clone();
         let answered = run_on(&node, move |node: &Both| {
-            let debt = transfer_across(node, &own, between, 1)?;
+            let debt = (ways.transfer)(node, &own, between, 1)?;
             node.settle(&debt)
         });
         let patience = Duration::from_secs(3);
@@ -405,7 +439,7 @@ async fn client(nodes: All, told: Arc<Mutex<Told>>, name: usize, until: env::Ins
 }
 
 /// What clients were told, and how many reads were answered.
-fn bank(seed: u64, faults: usize) -> (Told, usize) {
+pub(super) fn bank(seed: u64, ways: Ways, faults: usize) -> (Told, usize) {
     let mut groups = Groups::new(seed);
     groups.keep_together();
     groups.session(|node| {
@@ -421,14 +455,14 @@ fn bank(seed: u64, faults: usize) -> (Told, usize) {
     for _ in 0..3 {
         let (nodes, told, reads) = (groups.nodes.clone(), told.clone(), reads.clone());
         groups.world.spawn(async move {
-            let answered = reader(nodes, told, end).await;
+            let answered = reader(nodes, ways, told, end).await;
             *reads.lock() += answered;
         });
     }
     for name in 0..8 {
         let (nodes, told, running) = (groups.nodes.clone(), told.clone(), running.clone());
         groups.world.spawn(async move {
-            client(nodes, told, name, end).await;
+            client(nodes, ways, told, name, end).await;
             *running.lock() -= 1;
         });
     }
@@ -461,7 +495,7 @@ fn bank(seed: u64, faults: usize) -> (Told, usize) {
 fn transfers_across_groups_are_all_or_nothing_whoever_leads() {
     let (mut committed, mut refused, mut read) = (0, 0, 0);
     for seed in 0..3 {
-        let (told, reads) = bank(seed, 4);
+        let (told, reads) = bank(seed, BY_HAND, 4);
         committed += told.committed.len();
         refused += told.refused.len();
         read += reads;

@@ -1,6 +1,6 @@
 //! Trees made of a table's rows beside the work: on every replica, through crashes and failovers.
 
-use base::engine::{Build, Built, Rekeyed, RowKey, TableLock};
+use base::engine::{Build, Built, Preparation, PreparedTransactions, Rekeyed, RowKey, TableLock};
 use base::key::ColumnOrder;
 use base::SequenceId;
 
@@ -413,4 +413,55 @@ fn builds_survive_crashes_and_failovers() {
     }
     let built = *all_built.lock();
     assert!(built > 40, "{built} were built");
+}
+
+/// Builds two indexes in a transaction that is prepared then.
+fn prepare_two_indexes(engine: &KvEngine) -> Result<()> {
+    let mut txn = locked(engine, TableLock::Share)?;
+    assert_eq!(txn.build(&two_indexes(None))?, Built::Done);
+    let preparation = Preparation {
+        name: "a".to_owned(),
+        owner: 10,
+        database: 5,
+    };
+    let debt = txn.prepare(preparation, Durability::On)?;
+    coro::wait(engine.settle(debt, Durability::On))?
+}
+
+#[test]
+fn a_build_that_is_prepared_waits_for_what_becomes_of_it_whoever_leads() {
+    for (seed, commits) in [(91, true), (92, false)] {
+        let mut cluster = cluster(seed, 3);
+        cluster.session(|node| prepare_two_indexes(&node.engine));
+        let (leader, _) = cluster.leader();
+        cluster.crash(leader);
+        cluster.session(|node| {
+            // The table is locked still, and nobody sees the trees.
+            let mut other = begin(&node.engine)?;
+            other.begin_statement()?;
+            assert!(!other.lock_table(OLD, TableLock::RowExclusive, LockWait::Skip)?);
+            assert_eq!(count(&mut *other, FIRST_INDEX)?, 0);
+            Ok(())
+        });
+        cluster.start(leader);
+        cluster.session(move |node| {
+            let (engine, options) = (&*node.engine, TxnOptions::default());
+            let debt = engine.resolve("a", commits, options, Durability::On, &|_| Ok(()))?;
+            coro::wait(engine.settle(debt, Durability::On))??;
+            let mut txn = locked(engine, TableLock::RowExclusive)?;
+            let entries = if commits { ROWS as usize } else { 0 };
+            for tree in [FIRST_INDEX, TreeId(FIRST_INDEX.0 + 1)] {
+                assert_eq!(count(&mut *txn, tree)?, entries);
+            }
+            // The name of another row.
+            let inserted = txn.insert(OLD, &(ROWS + 1).to_be_bytes(), &row(1))?;
+            let expected = match commits {
+                true => Inserted::Duplicate(FIRST_INDEX),
+                false => Inserted::Done,
+            };
+            assert_eq!(inserted, expected);
+            Ok(())
+        });
+        cluster.assert_sound();
+    }
 }

@@ -91,7 +91,7 @@ impl Session {
             oid: self.new_oid()?,
             name,
             constraint: self.new_oid()?,
-            tree: store::new_tree(&*self.shared.engine.sequences)?,
+            tree: self.new_tree_beside(table.tree)?,
             exclusion: Some(Box::new(Exclusion {
                 operators: found,
                 deferrable: constraint.deferrable,

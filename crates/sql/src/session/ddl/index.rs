@@ -117,7 +117,7 @@ impl Session {
         let mut new = (*old).clone();
         index.oid = self.new_oid()?;
         index.name = name;
-        index.tree = store::new_tree(&*self.shared.engine.sequences)?;
+        index.tree = self.new_tree_beside(old.tree)?;
         store::check_order(&new, &index)?;
         new.indexes.push(index);
         match partitioned {
@@ -477,7 +477,7 @@ impl Session {
             if !index.primary && wanted(index) {
                 self.refuse_index_at_work(index, "REINDEX INDEX")?;
                 dropped.push(index.tree);
-                index.tree = store::new_tree(&*self.shared.engine.sequences)?;
+                index.tree = self.new_tree_beside(old.tree)?;
             }
         }
         if dropped.is_empty() {

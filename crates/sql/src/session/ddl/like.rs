@@ -7,7 +7,6 @@ use pg_query::protobuf::TableLikeClause;
 use super::super::Session;
 use super::table::choose_name;
 use catalog::access::Privileges;
-use catalog::store;
 use catalog::{
     Catalog, Check, Column, Identity, Index, KeySource, Owner, RelationKind, Sequence, Table,
 };
@@ -199,7 +198,7 @@ impl Session {
             };
             made.tree = match index.primary {
                 true => table.tree,
-                false => store::new_tree(&*self.shared.engine.sequences)?,
+                false => self.new_tree_beside(table.tree)?,
             };
             if made.is_primary() {
                 for column in &made.columns {

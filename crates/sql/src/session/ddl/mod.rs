@@ -21,6 +21,7 @@ mod like;
 mod members;
 mod owned;
 mod partition;
+mod placement;
 mod policy;
 mod rename;
 mod role;
@@ -274,14 +275,13 @@ impl Session {
 
     /// The same table over new, empty trees.
     fn with_new_trees(&self, table: &Table) -> Result<Table> {
-        let sequences = &*self.shared.engine.sequences;
         let mut new = table.clone();
-        new.tree = store::new_tree(sequences)?;
+        new.tree = self.new_tree_beside(table.tree)?;
         new.long_tree = store::long_tree(&new);
         for index in &mut new.indexes {
             index.tree = match index.primary {
                 true => new.tree,
-                false => store::new_tree(sequences)?,
+                false => self.new_tree_beside(table.tree)?,
             };
         }
         Ok(new)

@@ -59,7 +59,7 @@ impl Session {
             name,
             owner: self.own_role(&catalog)?,
             kind: RelationKind::Table,
-            tree: store::new_tree(&*self.shared.engine.sequences)?,
+            tree: self.new_rows_tree(&create.options, parent.as_deref())?,
             unlogged: range.relpersistence == "u",
             ..Table::default()
         };
@@ -565,7 +565,7 @@ impl Session {
         let is_key = primary && checked.is_none();
         let tree = match is_key {
             true => table.tree,
-            false => store::new_tree(&*self.shared.engine.sequences)?,
+            false => self.new_tree_beside(table.tree)?,
         };
         let keys = columns.into_iter().map(|column| ComputedKey {
             source: KeySource::Column(column),

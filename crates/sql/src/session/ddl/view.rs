@@ -369,7 +369,7 @@ impl Session {
             name,
             owner: self.own_role(&catalog)?,
             kind,
-            tree: store::new_tree(&*self.shared.engine.sequences)?,
+            tree: self.new_rows_tree(&into.options, None)?,
             columns: columns_of(
                 &bound.columns,
                 &into.col_names,

@@ -148,7 +148,7 @@ impl Session {
                 initially_deferred,
             });
             let old_tree = index.tree;
-            index.tree = store::new_tree(&*self.shared.engine.sequences)?;
+            index.tree = self.new_tree_beside(old_tree)?;
             new.indexes.insert(place, index);
             self.check_key_columns(old, &new.columns)?;
             self.build_indexes(database, old, &new)?;

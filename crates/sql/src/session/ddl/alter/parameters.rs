@@ -10,6 +10,7 @@ use base::{Error, Result, SqlState};
 use pg_query::protobuf::Node;
 
 use super::super::super::utility::option_text;
+use super::super::placement::is_placement;
 use catalog::Table;
 use syntax::parser::NodeEnum;
 
@@ -72,6 +73,9 @@ pub(in super::super) fn set_options(table: &mut Table, options: &[Node]) -> Resu
         let Some(NodeEnum::DefElem(option)) = &node.node else {
             continue;
         };
+        if is_placement(option) {
+            continue;
+        }
         let name = option.defname.clone();
         let known = PARAMETERS.iter().find(|known| known.0 == name);
         if known.is_none() && option.defnamespace != "toast" {

@@ -250,6 +250,7 @@ impl Session {
         } else if table.kind == RelationKind::View {
             self.set_view_options(&mut new, &list.items)?;
         } else {
+            self.refuse_to_move(table, &list.items)?;
             set_options(&mut new, &list.items)?;
         }
         self.put_table(&new)

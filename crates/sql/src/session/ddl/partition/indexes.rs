@@ -47,7 +47,7 @@ impl Session {
         }
         own.tree = match own.primary {
             true => table.tree,
-            false => store::new_tree(&*self.shared.engine.sequences)?,
+            false => self.new_tree_beside(table.tree)?,
         };
         let names = own
             .shown_columns(table)

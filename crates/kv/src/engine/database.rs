@@ -1,0 +1,285 @@
+//! One database over all groups of a node: the engine of sessions on the leader of the first.
+//!
+//! Which group a row lies in follows from the id of its tree ([`TreeId::group`]). The first group has
+//! the catalog, sequences, advisory locks, notifications and what sessions are known by; a further one
+//! has nothing but trees and their descriptors. A transaction begins in the first group, and joins
+//! another when it touches a tree there ([`txn`]).
+//!
+//! ```text
+//! session on n1 ──► Database ──► first group    catalog, sequences, tables
+//!                      └───────► group 2        tables
+//! BEGIN                                  a branch in the first group
+//! SELECT FROM t2       locks t2          … and one in group 2
+//!                      begin_statement   one state of both, as of a timestamp
+//! UPDATE t1, UPDATE t2
+//! COMMIT               both have written: a part in each log, all at once (`engine/across.rs`)
+//! ```
+//! Where there is one group only, a transaction is that group's own, and all this costs nothing.
+//!
+//! # What has been heard
+//! A commit in one group may be known to a session that reads another as it is. Nothing that is
+//! written there afterwards may have an earlier timestamp, or a third one could see it without what
+//! came before. So the greatest timestamp that any transaction of this node has heard of is kept, and
+//! the clock of a group is moved past it before the group is read by itself.
+//!
+//! # What it leaves out
+//! This node must lead every group that a transaction touches. A further group is led where the first
+//! is as soon as that can be (`Hosting` in crate `node`); until then its trees are 57P03 here, and
+//! nothing else is in anybody's way. SERIALIZABLE, PREPARE TRANSACTION and exported snapshots know the
+//! first group alone (0A000).
+
+mod txn;
+
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use base::engine::{
+    CatalogChanges, CatalogVersion, Engine, Flight, Gate, LockInfo, LockManager, Outcomes,
+    SessionLocks, StorageMonitor, StorageStatus, Transaction, Transactions, TreeSize, TxnOptions,
+    XidStatus,
+};
+use base::env::{sleep, BoxFuture};
+use base::{
+    coro, Debt, Durability, Error, GroupDebt, GroupId, Lsn, Result, SessionId, SqlState, Timestamp,
+    TreeId, Xid,
+};
+
+use super::{KvEngine, Neighbours};
+use txn::DatabaseTxn;
+
+/// How long a transaction waits until this node leads a group that it has touched, as after the loss
+/// of a leader …
+const LEADERSHIP_WAIT_MAX: Duration = Duration::from_secs(3);
+
+/// … and how often it looks.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// The groups of a node, as one.
+pub struct Database {
+    first: Arc<KvEngine>,
+    groups: Weak<dyn Neighbours>,
+    /// There is any group but the first.
+    has_further: Arc<AtomicBool>,
+    /// The greatest timestamp that transactions here have heard of.
+    heard: AtomicI64,
+    /// Up to there the clock of the first group has been moved.
+    passed: AtomicI64,
+    /// A statement has met a group that it had not joined when it began: all join all from now on.
+    joins_all: AtomicBool,
+}
+
+impl Database {
+    /// Over the first group, and whatever others its node has, if it has any.
+    pub fn new(
+        first: Arc<KvEngine>,
+        groups: Weak<dyn Neighbours>,
+        has_further: Arc<AtomicBool>,
+    ) -> Arc<Database> {
+        Arc::new(Database {
+            first,
+            groups,
+            has_further,
+            heard: AtomicI64::new(i64::MIN),
+            passed: AtomicI64::new(i64::MIN),
+            joins_all: AtomicBool::new(false),
+        })
+    }
+
+    /// The engine of sessions on the leader: of what it answers to, only this concerns all groups.
+    pub fn to_engine(self: &Arc<Database>) -> Engine {
+        Engine {
+            transactions: Arc::new(Begins(self.clone())),
+            gate: self.clone(),
+            storage: self.clone(),
+            locks: Some(self.clone()),
+            outcomes: Some(self.clone()),
+            ..self.first.to_engine()
+        }
+    }
+
+    fn engine(&self, group: GroupId) -> Option<Arc<KvEngine>> {
+        self.groups.upgrade()?.engine(group)
+    }
+
+    fn engines(&self) -> Vec<Arc<KvEngine>> {
+        let groups = self.groups.upgrade();
+        groups.map_or_else(|| vec![self.first.clone()], |groups| groups.engines())
+    }
+
+    /// The engine of a group, as soon as this node leads it.
+    ///
+    /// # Errors
+    /// 57P03 when it does not for a while; the interrupt that ended the wait.
+    fn led(&self, group: GroupId) -> Result<Arc<KvEngine>> {
+        let env = self.first.group().env().clone();
+        let deadline = env.now().after(LEADERSHIP_WAIT_MAX);
+        loop {
+            let engine = self.engine(group);
+            let leads = |engine: &Arc<KvEngine>| engine.group().leading().is_some();
+            if let Some(engine) = engine.filter(leads) {
+                return Ok(engine);
+            }
+            // Whoever leads the first no more has nothing to wait for.
+            self.first
+                .group()
+                .leading()
+                .ok_or_else(crate::group::not_leader)?;
+            if env.now() >= deadline {
+                let message = format!("group {group} is not led by this node");
+                let hint = "It is as soon as a majority of its voters is there.";
+                return Err(Error::new(SqlState::CANNOT_CONNECT_NOW, message).with_hint(hint));
+            }
+            coro::wait(sleep(&*env, LOOK_EVERY))?;
+        }
+    }
+
+    /// The greatest timestamp that any transaction here has heard of.
+    fn heard(&self) -> Timestamp {
+        Timestamp(self.heard.load(Ordering::SeqCst))
+    }
+
+    /// A transaction has heard of this.
+    fn hear(&self, timestamp: Timestamp) {
+        self.heard.fetch_max(timestamp.0, Ordering::SeqCst);
+    }
+
+    /// The first group is about to be read by itself.
+    fn pass_in_first(&self) {
+        let heard = self.heard();
+        if self.passed.load(Ordering::SeqCst) < heard.0 {
+            self.first.group().pass(heard);
+            self.passed.fetch_max(heard.0, Ordering::SeqCst);
+        }
+    }
+
+    fn is_of_first(&self, debt: &Debt) -> bool {
+        let first = self.first.group().id();
+        debt.groups().all(|part| part.group == first)
+    }
+
+    /// Whom a part of a debt is owed to, and as a debt of its own.
+    fn part(&self, part: GroupDebt) -> Result<(Arc<KvEngine>, Debt)> {
+        let debt = Debt::of(part.group, part.position);
+        match part.group == self.first.group().id() {
+            true => Ok((self.first.clone(), debt)),
+            false => {
+                let absent = || Error::internal(format!("a debt in group {}", part.group));
+                Ok((self.engine(part.group).ok_or_else(absent)?, debt))
+            }
+        }
+    }
+}
+
+/// Begins transactions; they keep the database.
+struct Begins(Arc<Database>);
+
+impl Transactions for Begins {
+    fn begin(&self, options: TxnOptions) -> Result<Box<dyn Transaction>> {
+        let database = &self.0;
+        let first = database.first.begin_branch(options)?;
+        match database.has_further.load(Ordering::Relaxed) {
+            true => Ok(Box::new(DatabaseTxn::new(database.clone(), first, options))),
+            false => Ok(Box::new(first)),
+        }
+    }
+
+    fn catalog_version(&self) -> CatalogVersion {
+        self.0.first.catalog_version()
+    }
+
+    fn catalog_changes(&self, since: CatalogVersion) -> Option<CatalogChanges> {
+        self.0.first.catalog_changes(since)
+    }
+}
+
+impl Gate for Database {
+    fn is_settled(&self, debt: &Debt, durability: Durability) -> bool {
+        if self.is_of_first(debt) {
+            return self.first.is_settled(debt, durability);
+        }
+        debt.groups().all(|part| {
+            let part = self.part(part);
+            part.is_ok_and(|(engine, debt)| engine.is_settled(&debt, durability))
+        })
+    }
+
+    fn settle(&self, debt: Debt, durability: Durability) -> BoxFuture<'static, Result<()>> {
+        if self.is_of_first(&debt) {
+            return self.first.settle(debt, durability);
+        }
+        let mut parts = Vec::new();
+        for part in debt.groups() {
+            match self.part(part) {
+                Ok((engine, debt)) => parts.push(engine.settle(debt, durability)),
+                Err(error) => return Box::pin(std::future::ready(Err(error))),
+            }
+        }
+        Box::pin(async move {
+            for part in parts {
+                part.await?;
+            }
+            Ok(())
+        })
+    }
+}
+
+impl StorageMonitor for Database {
+    fn tree_size(&self, tree: TreeId) -> Option<TreeSize> {
+        self.engine(tree.group())?.tree_size(tree)
+    }
+
+    fn storage(&self) -> Vec<StorageStatus> {
+        let engines = self.engines();
+        engines.iter().flat_map(|engine| engine.storage()).collect()
+    }
+}
+
+impl Outcomes for Database {
+    fn committed_xid(&self, commit: &Debt) -> Option<Xid> {
+        self.first.committed_xid(commit)
+    }
+
+    fn row_place(&self, tree: TreeId, key: &[u8]) -> Result<Option<Lsn>> {
+        match self.engine(tree.group()) {
+            Some(engine) => engine.row_place(tree, key),
+            None => Ok(None),
+        }
+    }
+
+    fn xid_status(&self, xid: Xid) -> Result<Option<XidStatus>> {
+        self.first.xid_status(xid)
+    }
+
+    fn flight_outcome(&self, flight: Flight, since: Lsn) -> Result<Option<Xid>> {
+        self.first.flight_outcome(flight, since)
+    }
+}
+
+impl LockManager for Database {
+    fn session_locks(&self, session: SessionId) -> Result<Box<dyn SessionLocks>> {
+        self.first.session_locks(session)
+    }
+
+    fn blockers(&self, session: SessionId) -> Vec<SessionId> {
+        let engines = self.engines().into_iter();
+        let mut all: Vec<_> = engines
+            .flat_map(|engine| engine.blockers(session))
+            .collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    fn snapshot_blockers(&self, session: SessionId) -> Vec<SessionId> {
+        self.first.snapshot_blockers(session)
+    }
+
+    fn lock_infos(&self) -> Vec<LockInfo> {
+        let engines = self.engines();
+        engines
+            .iter()
+            .flat_map(|engine| engine.lock_infos())
+            .collect()
+    }
+}

@@ -1,0 +1,154 @@
+//! Several groups on three real nodes: a bank whose accounts lie in all of them, while leaders are lost.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use lab::host::{wait_for, Endpoint, PATIENCE};
+use postgres::Client;
+
+use crate::failover::Stage;
+use crate::writers::connect;
+
+/// Accounts, and what each holds at first.
+const ACCOUNTS: i32 = 30;
+const OPENING: i64 = 100;
+
+/// So many transfers are acknowledged between two leaders' ends.
+const TRANSFERS: usize = 40;
+
+/// Leaders that are lost.
+const LOSSES: usize = 2;
+
+/// A cluster of three nodes and three groups, with a bank.
+fn bank() -> Stage {
+    let stage = Stage::new();
+    let node = stage.node(stage.leader());
+    for number in ["2", "3"] {
+        let added = node.query("select quorate.add_group()");
+        assert_eq!(added.expect("a group"), number);
+    }
+    let partition = |remainder: i32| {
+        let group = remainder + 1;
+        format!(
+            "create table accounts_{remainder} partition of accounts \
+             for values with (modulus 3, remainder {remainder}) with (quorate.group = {group});"
+        )
+    };
+    let partitions: String = (0..3).map(partition).collect();
+    let tables = format!(
+        "create table accounts(id int primary key, balance bigint) partition by hash (id); \
+         {partitions} \
+         insert into accounts select n, {OPENING} from generate_series(1, {ACCOUNTS}) n; \
+         create table transfers(id text primary key, account int references accounts) \
+         with (quorate.group = 3)"
+    );
+    node.query(&tables).expect("the bank");
+    let lies = "select count(distinct group_id) from quorate.tablets";
+    assert_eq!(node.query(lies).expect("the groups"), "3");
+    stage
+}
+
+/// A transfer, and a row that says so.
+fn transfer(client: &mut Client, id: &str, (from, to): (i32, i32)) -> Result<(), postgres::Error> {
+    let mut txn = client.transaction()?;
+    let change = "update accounts set balance = balance + $2 where id = $1";
+    txn.execute(change, &[&from, &-1_i64])?;
+    txn.execute(change, &[&to, &1_i64])?;
+    txn.execute("insert into transfers values ($1, $2)", &[&id, &to])?;
+    txn.commit()
+}
+
+/// Makes transfers until it is told to end; those that were acknowledged.
+fn client(
+    node: Endpoint,
+    name: usize,
+    told: Arc<std::sync::Mutex<BTreeSet<String>>>,
+    ends: Arc<AtomicBool>,
+) -> JoinHandle<()> {
+    std::thread::spawn(move || {
+        let mut session = None;
+        for number in 0.. {
+            if ends.load(Ordering::SeqCst) {
+                return;
+            }
+            let Some(client) = session.as_mut() else {
+                session = connect(&node).ok();
+                std::thread::sleep(Duration::from_millis(20));
+                continue;
+            };
+            let id = format!("{name}-{number}");
+            let between = (number * 7 % ACCOUNTS + 1, (number * 11 + 5) % ACCOUNTS + 1);
+            match transfer(client, &id, between) {
+                Ok(()) => drop(told.lock().expect("the list").insert(id)),
+                Err(_) if client.is_closed() => session = None,
+                Err(_) => {}
+            }
+        }
+    })
+}
+
+/// The sum of all accounts, of one statement.
+fn sum(node: &Endpoint) -> Option<i64> {
+    let answer = node
+        .query("select sum(balance)::bigint from accounts")
+        .ok()?;
+    answer.parse().ok()
+}
+
+#[test]
+fn a_bank_in_three_groups_keeps_its_sum_while_leaders_are_lost() {
+    let stage = bank();
+    let (told, ends) = (Arc::default(), Arc::new(AtomicBool::new(false)));
+    let clients: Vec<_> = (0..3)
+        .map(|node| {
+            client(
+                stage.node(node).clone(),
+                node,
+                Arc::clone(&told),
+                ends.clone(),
+            )
+        })
+        .collect();
+    let count = || told.lock().expect("the list").len();
+    let mut restarted = Vec::new();
+    let expected = i64::from(ACCOUNTS) * OPENING;
+    for loss in 0..=LOSSES {
+        let before = count();
+        wait_for("transfers", PATIENCE, || {
+            for node in 0..3 {
+                // Whoever answers answers right.
+                assert_eq!(sum(stage.node(node)).unwrap_or(expected), expected);
+            }
+            count() >= before + TRANSFERS
+        })
+        .expect("transfers go on");
+        if loss < LOSSES {
+            let lost = stage.kill_leader();
+            wait_for("another leader", PATIENCE, || {
+                let leader = stage.cluster().leader();
+                leader.is_ok_and(|leader| leader != lost)
+            })
+            .expect("another leads");
+            restarted.push(stage.cluster().start_again(lost).expect("it starts"));
+        }
+    }
+    ends.store(true, Ordering::SeqCst);
+    for client in clients {
+        client.join().expect("a client");
+    }
+    let node = stage.node(stage.leader());
+    assert_eq!(sum(node), Some(expected));
+    let kept = node
+        .query("select id from transfers")
+        .expect("the transfers");
+    let kept: BTreeSet<String> = kept.lines().map(str::to_owned).collect();
+    let told = told.lock().expect("the list");
+    assert_eq!(
+        told.difference(&kept).next(),
+        None,
+        "acknowledged, and gone"
+    );
+}

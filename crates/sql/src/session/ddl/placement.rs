@@ -1,0 +1,98 @@
+//! In which group a new tree lies.
+//!
+//! ```text
+//! CREATE TABLE t (…)                              where quorate.default_group says
+//! CREATE TABLE t (…) WITH (quorate.group = 2)     in group 2
+//! CREATE TABLE p PARTITION OF t …                 where t lies, unless it is said of it
+//! CREATE INDEX ON t …, TRUNCATE t                 where t lies
+//! ```
+//! # Invariants
+//! - All trees of a table lie in one group, so what an index has follows from the rows where both are.
+//!
+//! # What it leaves out
+//! A table stays where it was made: ALTER TABLE … SET (quorate.group = …) is 0A000. What a session has
+//! for itself, and what has no rows, lies in no group that could be chosen.
+
+use base::{Error, GroupId, Result, SqlState, TreeId};
+use pg_query::protobuf::{DefElem, Node};
+
+use super::super::utility::option_text;
+use super::super::Session;
+use catalog::{store, Table};
+use syntax::parser::NodeEnum;
+
+/// The setting for those of which nothing is said.
+const SETTING: &str = "quorate.default_group";
+
+/// Whether a storage parameter says where a table lies.
+pub(super) fn is_placement(option: &DefElem) -> bool {
+    option.defnamespace == "quorate" && option.defname == "group"
+}
+
+/// What WITH (…) or SET (…) says of the group.
+///
+/// # Errors
+/// 22023 when it is no number.
+pub(super) fn placement_among(options: &[Node]) -> Result<Option<GroupId>> {
+    let mut options = options.iter().filter_map(|option| match &option.node {
+        Some(NodeEnum::DefElem(option)) => Some(option),
+        _ => None,
+    });
+    let Some(option) = options.find(|option| is_placement(option)) else {
+        return Ok(None);
+    };
+    let text = option_text(option);
+    let number = text.parse().map_err(|_| {
+        let message = format!("invalid value for integer option \"quorate.group\": {text}");
+        Error::new(SqlState::INVALID_PARAMETER_VALUE, message)
+    });
+    number.map(|number| Some(GroupId(number)))
+}
+
+impl Session {
+    /// A new tree for the rows of a table that is made with these options.
+    ///
+    /// # Errors
+    /// 42704 when there is no such group; 22023.
+    pub(super) fn new_rows_tree(&self, options: &[Node], parent: Option<&Table>) -> Result<TreeId> {
+        let group = match (placement_among(options)?, parent) {
+            (Some(group), _) => group,
+            (None, Some(parent)) => parent.tree.group(),
+            (None, None) => self.default_group()?,
+        };
+        let sequences = &*self.shared.engine.sequences;
+        if group != base::ids::FIRST_GROUP {
+            let groups = self.shared.engine.cluster.groups();
+            if !groups.iter().any(|known| known.group == group) {
+                let message = format!("group {group} does not exist");
+                let hint = "SELECT quorate.add_group() makes one.";
+                return Err(Error::new(SqlState::UNDEFINED_OBJECT, message).with_hint(hint));
+            }
+        }
+        store::new_tree_in(sequences, group)
+    }
+
+    /// Fails where SET (…) would move a table to another group.
+    ///
+    /// # Errors
+    /// 0A000; 22023.
+    pub(super) fn refuse_to_move(&self, table: &Table, options: &[Node]) -> Result<()> {
+        match placement_among(options)? {
+            Some(group) if group != table.tree.group() => {
+                Err(Error::unsupported("moving a table to another group"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A new tree in the group of another.
+    pub(super) fn new_tree_beside(&self, tree: TreeId) -> Result<TreeId> {
+        store::new_tree_in(&*self.shared.engine.sequences, tree.group())
+    }
+
+    fn default_group(&self) -> Result<GroupId> {
+        let (_, text) = self.shared.settings.show(SETTING)?;
+        let number = text.parse().map_err(|_| Error::internal(SETTING));
+        number.map(GroupId)
+    }
+}
