@@ -197,6 +197,8 @@ pub struct ErrorFields {
     pub datatype: Option<String>,
     /// See `schema`.
     pub constraint: Option<String>,
+    /// The function of PostgreSQL's source that raises it, of those that drivers go by.
+    pub routine: Option<&'static str>,
 }
 
 /// An error with its SQLSTATE and PostgreSQL's wording.

@@ -24,8 +24,8 @@ use base::{Error, Key, Result, TreeId};
 use super::access::predefined;
 use super::cluster::{self, address_of, Said};
 use super::layout::{
-    AUDIT, COMMENTS, EXTENSIONS, MEMBERS, NAMES, PRIVILEGES, RELATIONS, ROLES, ROUTINES, SCHEMAS,
-    SETTINGS, STATISTICS, USER_TYPES,
+    AUDIT, CASTS, COMMENTS, EXTENSIONS, MEMBERS, NAMES, PRIVILEGES, RELATIONS, ROLES, ROUTINES,
+    SCHEMAS, SETTINGS, STATISTICS, USER_TYPES,
 };
 use super::{descriptor, statistics, store, Catalog, Routines, QUORATE};
 
@@ -46,6 +46,7 @@ pub fn apply<'k>(
     let changed: BTreeSet<&(TreeId, Key)> = changed.into_iter().collect();
     let (mut members, mut settings) = (false, false);
     let (mut user_types, mut routines, mut extensions) = (false, false, false);
+    let mut casts = false;
     for (tree, key) in changed {
         let oids = oids_of(*tree, key)?;
         match *tree {
@@ -63,6 +64,8 @@ pub fn apply<'k>(
             ROUTINES => routines = true,
             EXTENSIONS if oids.first() != Some(&old.database.oid) => continue,
             EXTENSIONS => extensions = true,
+            CASTS if oids.first() != Some(&old.database.oid) => continue,
+            CASTS => casts = true,
             COMMENTS | PRIVILEGES if ![0, old.database.oid].contains(&oids[0]) => continue,
             STATISTICS if oids[0] != old.database.oid => continue,
             STATISTICS => new.read_statistics(txn, key, &oids)?,
@@ -90,6 +93,10 @@ pub fn apply<'k>(
     if extensions {
         new.extensions = cluster::load_extensions(txn, old.database.oid)?.into();
     }
+    if casts {
+        let all = cluster::load_casts(txn, old.database.oid)?;
+        new.casts = Arc::new(super::Casts::new(all));
+    }
     if is_other {
         new.system = Arc::default();
     }
@@ -102,6 +109,7 @@ fn oids_of(tree: TreeId, key: &[u8]) -> Result<Vec<u32>> {
     let parts = match tree {
         ROLES => 1,
         RELATIONS | SCHEMAS | MEMBERS | SETTINGS | USER_TYPES | ROUTINES | EXTENSIONS => 2,
+        CASTS => 3,
         COMMENTS | PRIVILEGES | STATISTICS => 4,
         _ => return Ok(Vec::new()),
     };

@@ -23,6 +23,7 @@ use super::{Database, Locale, Role};
 use crate::layout::{
     self, COMMENTS, MEMBERS, PRIVILEGES, ROUTINES, SETTINGS, STATISTICS, USER_TYPES,
 };
+use types::TypeId;
 
 /// What a comment or a list of privileges hangs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,6 +40,7 @@ pub struct Address {
 #[allow(missing_docs)]
 impl Address {
     pub const TYPE: u32 = 1_247;
+    pub const CAST: u32 = 2_605;
     pub const PROC: u32 = 1_255;
     pub const CLASS: u32 = 1_259;
     pub const ROLE: u32 = 1_260;
@@ -106,6 +108,8 @@ pub struct Cluster {
     pub routines: Vec<Routine>,
     /// The extensions that were created.
     pub extensions: Vec<super::Extension>,
+    /// The casts that users have made.
+    pub casts: Vec<super::OwnCast>,
     /// What ANALYZE has found, and how much it is to find.
     pub statistics: Vec<(statistics::Place, statistics::Known)>,
     /// The memberships.
@@ -481,6 +485,7 @@ pub(super) fn load(txn: &mut dyn Reading, database: u32) -> Result<Cluster> {
         user_types: load_user_types(txn, database)?,
         routines: load_routines(txn, database)?,
         extensions: load_extensions(txn, database)?,
+        casts: load_casts(txn, database)?,
         statistics: load_statistics(txn, database)?,
         ..Cluster::default()
     };
@@ -572,6 +577,17 @@ pub(super) fn load_extensions(
         Ok(())
     })?;
     Ok(extensions)
+}
+
+/// Reads the casts that users have made in a database.
+pub(super) fn load_casts(txn: &mut dyn Reading, database: u32) -> Result<Vec<super::OwnCast>> {
+    let mut casts = Vec::new();
+    store::scan(txn, layout::CASTS, &[database], 3, |oids, row| {
+        let (source, target) = (TypeId(oids[1]), TypeId(oids[2]));
+        casts.push(super::cast::decode(source, target, row)?);
+        Ok(())
+    })?;
+    Ok(casts)
 }
 
 /// Reads what ANALYZE has found in a database.

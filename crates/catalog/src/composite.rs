@@ -192,7 +192,7 @@ impl Catalog {
                 });
                 Some(fields.collect())
             }
-            OwnKind::Enum | OwnKind::Domain | OwnKind::Base => None,
+            _ => None,
         }
     }
 }

@@ -24,15 +24,16 @@ use std::sync::Arc;
 use base::hash::HashSet;
 use base::{Error, Result, SqlState};
 
-use super::composite::Composite;
 use super::computed::KeySource;
 use super::domain::Domain;
 use super::operator_class::extension_of;
-use super::routine::built_in_trigger;
+use super::routine::{built_in_trigger, Language};
 use super::view::named_by_oid;
 use super::{Catalog, Index, Policy, RelationRef, Routine, RoutineKind, Table, Uses, PG_CATALOG};
+use crate::layout::FIRST_USER_OID;
+use crate::local::is_local;
 use functions::strings::quote_identifier;
-use types::TypeId;
+use types::{OwnKind, TypeId};
 
 /// Something that can be dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -57,6 +58,8 @@ pub enum Object {
     Routine(u32),
     /// An extension, by oid.
     Extension(u32),
+    /// A cast that a user has made, by oid.
+    Cast(u32),
 }
 
 /// How one object depends on another.
@@ -84,15 +87,14 @@ pub struct Dependency {
 }
 
 impl Object {
-    /// The oid by which objects are put in order.
-    fn oid(self) -> u32 {
+    /// The oid by which objects are put in order: what was made later has the higher one.
+    fn made_when(self, catalog: &Catalog) -> u32 {
         match self {
             Object::Schema(oid) | Object::Relation(oid) => oid,
             Object::Constraint(oid) | Object::Policy(oid) | Object::Routine(oid) => oid,
-            Object::Trigger(oid) | Object::Extension(oid) => oid,
+            Object::Trigger(oid) | Object::Extension(oid) | Object::Cast(oid) => oid,
             Object::Column(oid, _) | Object::Default(oid, _) => oid,
-            // The number in it, so that what was made later has the higher one.
-            Object::Type(id) => id.own_number(),
+            Object::Type(id) => catalog.made_when(id),
         }
     }
 
@@ -175,24 +177,36 @@ impl Object {
                 Some(extension) => format!("extension {}", extension.name),
                 None => format!("extension {oid}"),
             },
+            Object::Cast(oid) => match catalog.types_of_cast(oid) {
+                Some((source, target)) => {
+                    let shown = |ty: TypeId| {
+                        let own = catalog.shown_type(search_path, ty);
+                        own.unwrap_or_else(|| ty.to_string())
+                    };
+                    format!("cast from {} to {}", shown(source), shown(target))
+                }
+                None => format!("cast {oid}"),
+            },
         }
     }
 }
 
 fn column_name(catalog: &Catalog, oid: u32, place: usize) -> String {
-    let column = catalog
-        .table_by_oid(oid)
-        .and_then(|table| table.columns.get(place));
-    column.map_or_else(
-        || (place + 1).to_string(),
-        |column| quote_identifier(&column.name),
-    )
+    let table = catalog.table_by_oid(oid);
+    let column = table.and_then(|table| Some(&table.columns.get(place)?.name));
+    let of_type = || {
+        let composite = catalog.composite(catalog.composite_of_relation(oid)?.id)?;
+        Some(&composite.attributes.get(place)?.name)
+    };
+    let name = column.or_else(of_type);
+    name.map_or_else(|| (place + 1).to_string(), |name| quote_identifier(name))
 }
 
 /// `view v`, with its schema unless the search path finds it.
 fn relation_text(catalog: &Catalog, search_path: &[u32], oid: u32) -> String {
     let noun = match catalog.table_by_oid(oid) {
         Some(table) => table.kind.noun(),
+        None if catalog.composite_of_relation(oid).is_some() => "composite type",
         None => "index",
     };
     match shown_name(catalog, search_path, oid) {
@@ -207,7 +221,7 @@ pub fn shown_name(catalog: &Catalog, search_path: &[u32], oid: u32) -> Option<St
     let (schema, name) = catalog.relation_name(oid)?;
     let found = std::iter::once(PG_CATALOG)
         .chain(search_path.iter().copied())
-        .find(|schema| catalog.relation(*schema, name).is_some());
+        .find(|schema| catalog.has_relation(*schema, name));
     match (found == Some(schema), catalog.schema_by_oid(schema)) {
         (false, Some(schema)) => Some(format!(
             "{}.{}",
@@ -232,11 +246,24 @@ pub fn routine_text(catalog: &Catalog, search_path: &[u32], routine: &Routine) -
     format!("{name}({})", types.join(","))
 }
 
+/// The schemas of a search path in which routines are looked for: temporary ones only their schema finds.
+pub fn routine_path(search_path: &[u32]) -> Vec<u32> {
+    let schemas = search_path.iter().copied();
+    schemas.filter(|oid| !is_local(*oid)).collect()
+}
+
+/// Whether a search path finds the routines of a schema.
+pub fn finds_routines(search_path: &[u32], schema: u32) -> bool {
+    search_path.contains(&schema) && !is_local(schema)
+}
+
 /// The name of a routine, with its schema unless the search path finds it.
 pub fn routine_name(catalog: &Catalog, search_path: &[u32], routine: &Routine) -> String {
     let name = quote_identifier(&routine.name);
     match catalog.schema_by_oid(routine.schema) {
-        Some(schema) if routine.schema != PG_CATALOG && !search_path.contains(&routine.schema) => {
+        Some(schema)
+            if routine.schema != PG_CATALOG && !finds_routines(search_path, routine.schema) =>
+        {
             format!("{}.{name}", quote_identifier(&schema.name))
         }
         _ => name,
@@ -296,38 +323,30 @@ impl Catalog {
             if let Some(domain) = made.domain() {
                 domain_dependencies(own, domain, &mut edges);
             }
-            let attributes = self
-                .composite(made.id)
-                .into_iter()
-                .flat_map(Composite::live);
-            for (_, attribute) in attributes {
-                edges.add_type(own, attribute.ty);
+            if let Some(range) = made.id.multirange_range() {
+                edges.add(own, DependencyKind::Internal, Object::Type(range));
+            }
+            if let Some(of) = made.range() {
+                edges.add_type(own, made.id.range_element().unwrap_or_default());
+                if self.routine(of.difference).is_some() {
+                    let difference = Object::Routine(of.difference);
+                    edges.add(own, DependencyKind::Normal, difference);
+                }
+            }
+            let Some(composite) = self.composite(made.id) else {
+                continue;
+            };
+            let rows = Object::Relation(composite.relation);
+            edges.add(rows, DependencyKind::Internal, own);
+            for (place, attribute) in composite.attributes.iter().enumerate() {
+                if !attribute.name.is_empty() {
+                    let column = Object::Column(composite.relation, place);
+                    edges.add_type(column, attribute.ty);
+                }
             }
         }
         for routine in self.routines.iter() {
-            let object = Object::Routine(routine.oid);
-            edges.add(
-                object,
-                DependencyKind::Normal,
-                Object::Schema(routine.schema),
-            );
-            if routine.result_relation != 0 {
-                let relation = Object::Relation(routine.result_relation);
-                edges.add(object, DependencyKind::Normal, relation);
-            }
-            edges.add_type(object, routine.result);
-            for argument in &routine.arguments {
-                edges.add_type(object, argument.type_id);
-            }
-            edges.add_uses(object, &routine.uses);
-            if let Some(parts) = &routine.aggregate {
-                edges.add_type(object, parts.state);
-                for function in [parts.transition, parts.last, parts.combine] {
-                    if self.routine(function).is_some() {
-                        edges.add(object, DependencyKind::Normal, Object::Routine(function));
-                    }
-                }
-            }
+            routine_dependencies(routine, &mut edges);
         }
         for table in self.tables.iter().filter(|table| table.kind.has_rows()) {
             for index in &table.indexes {
@@ -351,11 +370,22 @@ impl Catalog {
                 edges.add(Object::Type(*id), DependencyKind::Member, own);
             }
         }
-        // Stored text names relations, routines and constraints alike by oid.
+        for cast in self.casts.iter() {
+            let own = Object::Cast(cast.oid);
+            edges.add_type(own, cast.source);
+            edges.add_type(own, cast.target);
+            if self.routine(cast.function()).is_some() {
+                let function = Object::Routine(cast.function());
+                edges.add(own, DependencyKind::Normal, function);
+            }
+        }
+        // Stored text names relations, routines, casts and constraints alike by oid.
         for edge in &mut edges.0 {
             if let Object::Relation(oid) = edge.referenced {
                 if self.routine(oid).is_some() {
                     edge.referenced = Object::Routine(oid);
+                } else if self.cast_by_oid(oid).is_some() {
+                    edge.referenced = Object::Cast(oid);
                 } else if self.table_by_oid(oid).is_none() && self.constraint(oid).is_some() {
                     edge.referenced = Object::Constraint(oid);
                 }
@@ -392,6 +422,15 @@ impl Edges {
         });
     }
 
+    /// Whether one leads to an object that a session has to itself; types are no such.
+    fn reach_local(&self) -> bool {
+        let local = |edge: &Dependency| match edge.referenced {
+            Object::Type(_) => false,
+            referenced => is_local(referenced.oid()),
+        };
+        self.0.iter().any(local)
+    }
+
     /// What needs a type of one's own, or the array over one.
     fn add_type(&mut self, dependent: Object, id: TypeId) -> bool {
         if id.is_own() {
@@ -426,6 +465,30 @@ impl Edges {
             }
         }
     }
+}
+
+/// Whether a table needs something that one session has to itself.
+pub(super) fn table_needs_local(table: &Table) -> bool {
+    let mut edges = Edges(Vec::new());
+    table_dependencies(table, &mut edges);
+    edges.reach_local()
+}
+
+/// Whether a domain needs something that one session has to itself.
+pub(super) fn domain_needs_local(id: TypeId, domain: &Domain) -> bool {
+    let mut edges = Edges(Vec::new());
+    domain_dependencies(Object::Type(id), domain, &mut edges);
+    edges.reach_local()
+}
+
+/// Whether a routine needs something that one session has to itself.
+pub(super) fn routine_needs_local(routine: &Routine) -> bool {
+    if is_local(routine.result_relation) {
+        return true;
+    }
+    let mut edges = Edges(Vec::new());
+    routine_dependencies(routine, &mut edges);
+    edges.reach_local()
 }
 
 /// The expressions and the condition of an index.
@@ -568,6 +631,37 @@ fn domain_dependencies(own: Object, domain: &Domain, edges: &mut Edges) {
         let constraint = Object::Constraint(check.oid);
         edges.add(constraint, DependencyKind::Auto, own);
         edges.add_named(constraint, &check.condition);
+    }
+}
+
+fn routine_dependencies(routine: &Routine, edges: &mut Edges) {
+    use DependencyKind::Normal;
+    let own = Object::Routine(routine.oid);
+    edges.add(own, Normal, Object::Schema(routine.schema));
+    match (
+        routine.result_relation,
+        TypeId::own(OwnKind::Row, routine.result_relation),
+    ) {
+        (0, _) => {}
+        (_, Some(rows)) => {
+            edges.add_type(own, rows);
+        }
+        (relation, None) => edges.add(own, Normal, Object::Relation(relation)),
+    }
+    edges.add_type(own, routine.result);
+    if routine.language == Language::Internal {
+        edges.add(own, DependencyKind::Internal, Object::Type(routine.result));
+    }
+    for argument in &routine.arguments {
+        edges.add_type(own, argument.type_id);
+    }
+    edges.add_uses(own, &routine.uses);
+    if let Some(parts) = &routine.aggregate {
+        edges.add_type(own, parts.state);
+        let functions = [parts.transition, parts.last, parts.combine];
+        for function in functions.into_iter().filter(|oid| *oid >= FIRST_USER_OID) {
+            edges.add(own, Normal, Object::Routine(function));
+        }
     }
 }
 
@@ -730,7 +824,8 @@ impl Visit<'_> {
             .map(|edge| (edge.dependent, edge.kind))
             .collect();
         // Newer objects first.
-        next.sort_by_key(|(dependent, _)| std::cmp::Reverse(dependent.oid()));
+        let catalog = self.catalog;
+        next.sort_by_key(|(dependent, _)| std::cmp::Reverse(dependent.made_when(catalog)));
         for (dependent, kind) in next {
             let reached = match kind {
                 _ if self.roots.contains(&dependent) => Reached::Named,

@@ -99,7 +99,7 @@ impl UserType {
     pub fn domain(&self) -> Option<&Domain> {
         match &self.body {
             TypeBody::Domain(domain) => Some(domain),
-            TypeBody::Enum(_) | TypeBody::Composite(_) | TypeBody::Base => None,
+            _ => None,
         }
     }
 }
@@ -150,17 +150,27 @@ impl Catalog {
         line
     }
 
-    /// Whether values of a type hold values of the domain: it is the domain, an array over it, or a
-    /// domain over such.
-    pub fn is_over(&self, id: TypeId, domain: TypeId) -> bool {
-        if id == domain {
-            return true;
+    /// What values of a type are, or have in them, that is of the domain: itself, or a domain over it.
+    pub fn domain_within(&self, ty: TypeId, domain: TypeId) -> Option<TypeId> {
+        let (mut seen, mut next) = (Vec::new(), vec![ty]);
+        while let Some(ty) = next.pop() {
+            if self.domain_line(ty).iter().any(|(of, _)| *of == domain) {
+                return Some(ty);
+            }
+            if let Some(element) = ty.array_element() {
+                next.push(element);
+            } else if let Some(of) = self.domain(ty) {
+                next.push(of.over);
+            } else if ty.is_composite() && !seen.contains(&ty) {
+                seen.push(ty);
+                let fields = self.fields(ty).unwrap_or_default();
+                next.extend(fields.iter().map(|field| match field.domain {
+                    TypeId::NONE => field.ty,
+                    domain => domain,
+                }));
+            }
         }
-        match (id.array_element(), self.domain(id)) {
-            (Some(element), _) => self.is_over(element, domain),
-            (None, Some(of)) => self.is_over(of.over, domain),
-            (None, None) => false,
-        }
+        None
     }
 
     /// The oid of the collation of a domain, or an array over one, or 0 for that of its base type.

@@ -36,6 +36,8 @@ pub const ROUTINES: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 24);
 pub const STATISTICS: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 26);
 /// Extensions that were created.
 pub const EXTENSIONS: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 27);
+/// Casts that users have made.
+pub const CASTS: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 28);
 /// What was done to objects, roles and privileges, by number.
 pub const AUDIT: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 30);
 
@@ -78,7 +80,7 @@ pub fn local_number(sequence: SequenceId, number: impl FnOnce(Counter) -> u64) -
 /// The oid by which a row of the catalog belongs to one session or to all.
 pub fn local_part(tree: TreeId, key: &[u8]) -> Option<u32> {
     let start = match tree {
-        RELATIONS | SCHEMAS | STATISTICS => 4,
+        RELATIONS | SCHEMAS | STATISTICS | ROUTINES => 4,
         NAMES => 5,
         COMMENTS | PRIVILEGES => 8,
         _ => return None,

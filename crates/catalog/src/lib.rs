@@ -18,6 +18,7 @@
 //! | [`cluster`]'s trees | addresses of objects | memberships, settings, comments, privileges |
 //! | [`crate::layout::ROUTINES`] | database, oid | the function or procedure ([`routine`]) |
 //! | [`crate::layout::EXTENSIONS`] | database, oid | extensions that were created ([`extension`]) |
+//! | [`crate::layout::CASTS`] | database, source, target | casts that users have made ([`cast`]) |
 //! | [`crate::layout::STATISTICS`] | database, table, column, what | what ANALYZE has found ([`statistics`]) |
 //! | [`crate::layout::NAMES`] | class, database, schema, name | oid: what keeps names unique |
 //!
@@ -26,6 +27,8 @@
 
 pub mod access;
 pub mod audit;
+pub mod cast;
+pub mod cast_store;
 pub mod changes;
 pub mod checked;
 pub mod cluster;
@@ -77,6 +80,7 @@ use access::{Acl, Membership};
 use cluster::{Address, Cluster, RoleSettings};
 use default_acl::DefaultAcl;
 
+pub use cast::{CastHow, Casts, OwnCast};
 pub use checked::Checked;
 pub use computed::{Computed, ComputedKey, KeyOrder, KeySource};
 pub use depend::{Dependency, DependencyKind, Object};
@@ -91,7 +95,7 @@ pub use routine::{Routine, RoutineKind, Routines};
 pub use sequence::{Owner, Sequence};
 pub use tables::Tables;
 pub use trigger::Trigger;
-pub use user_type::{TypeBody, UserType, UserTypes};
+pub use user_type::{RangeOf, TypeBody, UserType, UserTypes};
 pub use view::{CheckOption, Uses, View};
 
 /// The oid of schema `pg_catalog`.
@@ -490,6 +494,8 @@ pub struct Catalog {
     pub routines: Routines,
     /// The extensions that were created in the database.
     pub extensions: SharedList<Extension>,
+    /// The casts that users have made in it.
+    pub casts: Arc<Casts>,
     /// The memberships of roles.
     pub members: SharedList<Membership>,
     /// The settings of roles and databases.
@@ -542,6 +548,7 @@ impl Catalog {
             user_types: UserTypes::new(cluster.user_types),
             routines: Routines::new(cluster.routines),
             extensions: cluster.extensions.into(),
+            casts: Arc::new(Casts::new(cluster.casts)),
             members: members.into(),
             settings: cluster.settings.into(),
             comments: cluster.comments.into_iter().collect(),

@@ -148,6 +148,8 @@ pub const CLASSES: &[OperatorClass] = classes! {
     10007 403 "char_ops" 429 "char_ops" CHAR default;
     10012 403 "float4_ops" 1970 "float_ops" FLOAT4 default;
     10002 403 "bit_ops" 423 "bit_ops" BIT default;
+    10034 403 "record_ops" 2994 "record_ops" RECORD default;
+    10035 405 "record_ops" 6194 "record_ops" RECORD default;
     10009 403 "cidr_ops" 1974 "network_ops" INET other;
     10024 403 "macaddr_ops" 1984 "macaddr_ops" MACADDR default;
     10026 403 "macaddr8_ops" 3371 "macaddr8_ops" MACADDR8 default;
@@ -376,6 +378,7 @@ fn input_of(ty: TypeId) -> TypeId {
         ty if ty.is_range() => TypeId::ANYRANGE,
         ty if ty.is_multirange() => TypeId::ANYMULTIRANGE,
         ty if ty.is_oid_like() => TypeId::OID,
+        ty if ty.is_composite() => TypeId::RECORD,
         ty => ty,
     }
 }

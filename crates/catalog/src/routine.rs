@@ -57,6 +57,8 @@ pub enum Language {
     PlPgSql,
     /// A function of an extension: its symbol ([`super::extension`]).
     C,
+    /// What makes ranges of one's own: its symbol ([`functions::ranges::constructor`]).
+    Internal,
 }
 
 impl Language {
@@ -66,6 +68,7 @@ impl Language {
             Language::Sql => "sql",
             Language::PlPgSql => "plpgsql",
             Language::C => "c",
+            Language::Internal => "internal",
         }
     }
 }
@@ -352,6 +355,7 @@ pub(super) fn encode(routine: &Routine) -> Vec<u8> {
         Language::Sql => 0,
         Language::PlPgSql => 1,
         Language::C => 2,
+        Language::Internal => 3,
     });
     put_varint(&mut out, routine.arguments.len() as u64);
     for argument in &routine.arguments {
@@ -426,6 +430,7 @@ pub(super) fn decode(row: &[u8]) -> Result<Routine> {
         0 => Language::Sql,
         1 => Language::PlPgSql,
         2 => Language::C,
+        3 => Language::Internal,
         other => return Err(Error::corrupted(format!("a routine in language {other}"))),
     };
     let arguments = read_list(reader, |reader| {

@@ -10,7 +10,7 @@ use base::{Error, GroupId, Key, Result, SqlState, TreeId};
 
 use super::access::{Guarded, DATABASE_OWNER};
 use super::cluster::{self, insert_role, Address};
-use super::{descriptor, routine, Catalog, Database, Index, Role, Routine, Schema, Table};
+use super::{depend, descriptor, routine, Catalog, Database, Index, Role, Routine, Schema, Table};
 use crate::layout::{
     DATABASES, FIRST_USER_OID, NAMES, OIDS, RELATIONS, ROLES, ROUTINES, SCHEMAS, TREES,
 };
@@ -151,16 +151,23 @@ fn check_shared(table: &Table) -> Result<()> {
             "constraints on permanent tables may reference only permanent tables",
         ));
     }
-    let mut defaults = table.columns.iter().flat_map(|column| &column.default_uses);
-    let of_policies = table.policies.iter().flat_map(|policy| &policy.uses);
-    let of_view = table.view.iter().flat_map(|view| &view.uses);
-    let mut uses = of_view.chain(of_policies);
-    if defaults.any(|oid| is_local(*oid)) || uses.any(|uses| is_local(uses.relation)) {
-        return Err(Error::unsupported(
-            "a permanent object that needs a temporary one",
-        ));
+    match depend::table_needs_local(table) {
+        true => Err(needs_temporary()),
+        false => Ok(()),
     }
-    Ok(())
+}
+
+/// 0A000 for a routine of all sessions that would need an object of one.
+fn check_shared_routine(routine: &Routine) -> Result<()> {
+    match !is_local(routine.oid) && depend::routine_needs_local(routine) {
+        true => Err(needs_temporary()),
+        false => Ok(()),
+    }
+}
+
+/// 0A000 for an object of all sessions that would need one of one session.
+pub(super) fn needs_temporary() -> Error {
+    Error::unsupported("a permanent object that needs a temporary one")
 }
 
 /// Inserts a schema whose name nobody else can see.
@@ -297,9 +304,7 @@ pub fn insert_routine(
     routine: &Routine,
 ) -> Result<bool> {
     let database = catalog.database.oid;
-    if is_local(routine.schema) {
-        return Err(Error::unsupported("a temporary function"));
-    }
+    check_shared_routine(routine)?;
     let (class, name) = (NameClass::Routine, routine_name(routine));
     if !claim_name(txn, class, database, routine.schema, &name, routine.oid)? {
         return Ok(false);
@@ -320,6 +325,7 @@ pub fn update_routine(
     old: &Routine,
     new: &Routine,
 ) -> Result<bool> {
+    check_shared_routine(new)?;
     let class = NameClass::Routine;
     let (was, is) = (routine_name(old), routine_name(new));
     if (old.schema, &was) != (new.schema, &is) {
@@ -442,11 +448,15 @@ pub fn index_descriptor(table: &Table, index: &Index) -> Result<IndexDescriptor>
     })
 }
 
-/// 42704: the type cannot be a key; 0A000 for `tsquery`.
+/// 42704: the type cannot be a key; 0A000 for `tsquery`, and for ranges over rows and arrays.
 pub fn no_order(type_id: types::TypeId) -> Error {
-    // It has an order, which no key has yet.
+    // They have an order, which no key has yet.
     if type_id == types::TypeId::TSQUERY {
         return Error::unsupported("an index on a tsquery");
+    }
+    let element = type_id.range_element().or(type_id.multirange_element());
+    if let Some(element) = element {
+        return Error::unsupported(format!("an index on ranges over type {element}"));
     }
     Error::new(
         SqlState::UNDEFINED_OBJECT,

@@ -11,7 +11,7 @@ use super::access::Guarded;
 use super::cluster::{self, Address};
 use super::store::{self, claim_name, free_name, oid_key, NameClass};
 use super::user_type::{decode, encode, exists, UserType};
-use super::Catalog;
+use super::{depend, Catalog};
 use crate::layout::USER_TYPES;
 use types::TypeId;
 
@@ -28,6 +28,7 @@ fn claim(txn: &mut dyn Transaction, database: u32, made: &UserType) -> Result<()
 /// # Errors
 /// 42710 when its name is taken.
 pub fn insert(txn: &mut dyn Transaction, catalog: &Catalog, made: &UserType) -> Result<()> {
+    check_shared(made)?;
     let database = catalog.database.oid;
     claim(txn, database, made)?;
     let key = oid_key(&[database, made.id.0]);
@@ -46,6 +47,15 @@ pub fn insert(txn: &mut dyn Transaction, catalog: &Catalog, made: &UserType) -> 
     }
 }
 
+/// 0A000 for a type that would need what one session has to itself.
+fn check_shared(made: &UserType) -> Result<()> {
+    let needs_local = |domain| depend::domain_needs_local(made.id, domain);
+    match made.domain().is_some_and(needs_local) {
+        true => Err(store::needs_temporary()),
+        false => Ok(()),
+    }
+}
+
 /// Replaces a type, which is locked; its name and its schema may be new.
 ///
 /// # Errors
@@ -56,6 +66,7 @@ pub fn update(
     old: &UserType,
     new: &UserType,
 ) -> Result<()> {
+    check_shared(new)?;
     if (old.schema, &old.name) != (new.schema, &new.name) {
         free_name(txn, NameClass::Type, database, old.schema, &old.name)?;
         claim(txn, database, new)?;

@@ -26,14 +26,15 @@ use base::{Error, Result, SqlState};
 use super::composite::{self, Composite};
 use super::domain::{self, Domain};
 use super::lists::read_list;
+use super::routine::{Language, Routine};
 use super::{Catalog, PG_CATALOG};
 use functions::strings::quote_identifier;
 use types::{own, TypeId};
 
 /// The format of a row.
-const FORMAT: u8 = 4;
+const FORMAT: u8 = 5;
 /// The oldest that is read as well: it knows no domains. Before 3 there were no composite types,
-/// before 4 none of extensions.
+/// before 4 none of extensions, before 5 no ranges.
 const FORMAT_OLDEST: u8 = 1;
 
 /// A type that a user has made.
@@ -62,6 +63,26 @@ pub enum TypeBody {
     Composite(Composite),
     /// What an extension brings, of which all else is built in ([`types::BASE_TYPES`]).
     Base,
+    /// What lies between two values of another type.
+    Range(RangeOf),
+    /// The list of ranges that comes with a range; its OID says of which one.
+    Multirange,
+}
+
+/// What the catalog knows of a range of one's own; what it is over, its OID says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RangeOf {
+    /// When it was made, among other oids: its own says nothing of that. Its multirange has the
+    /// number before it.
+    pub number: u32,
+    /// The operator class by which values are ordered.
+    pub class: u32,
+    /// Their collation, or 0.
+    pub collation: u32,
+    /// The oid of the function that says how far two values are apart, or 0.
+    pub difference: u32,
+    /// The oid of its cast to its multirange.
+    pub cast: u32,
 }
 
 /// A label of an enum.
@@ -82,7 +103,7 @@ impl UserType {
     pub fn labels(&self) -> &[EnumLabel] {
         match &self.body {
             TypeBody::Enum(labels) => labels,
-            TypeBody::Domain(_) | TypeBody::Composite(_) | TypeBody::Base => &[],
+            _ => &[],
         }
     }
 
@@ -94,8 +115,16 @@ impl UserType {
     /// What messages call its kind.
     pub fn noun(&self) -> &'static str {
         match self.body {
-            TypeBody::Enum(_) | TypeBody::Composite(_) | TypeBody::Base => "type",
             TypeBody::Domain(_) => "domain",
+            _ => "type",
+        }
+    }
+
+    /// What is known of it, if it is a range.
+    pub fn range(&self) -> Option<&RangeOf> {
+        match &self.body {
+            TypeBody::Range(of) => Some(of),
+            _ => None,
         }
     }
 }
@@ -170,6 +199,13 @@ pub(super) fn encode(made: &UserType) -> Vec<u8> {
             composite::put(&mut out, of);
         }
         TypeBody::Base => out.push(3),
+        TypeBody::Range(of) => {
+            out.push(4);
+            for number in [of.number, of.class, of.collation, of.difference, of.cast] {
+                put_varint(&mut out, u64::from(number));
+            }
+        }
+        TypeBody::Multirange => out.push(5),
     }
     RowBuilder::new(1).value(&out).finish()
 }
@@ -201,6 +237,14 @@ pub(super) fn decode(row: &[u8]) -> Result<UserType> {
             1 => TypeBody::Domain(domain::read(&mut reader)?),
             2 => TypeBody::Composite(composite::read(&mut reader)?),
             3 => TypeBody::Base,
+            4 => TypeBody::Range(RangeOf {
+                number: reader.varint_as()?,
+                class: reader.varint_as()?,
+                collation: reader.varint_as()?,
+                difference: reader.varint_as()?,
+                cast: reader.varint_as()?,
+            }),
+            5 => TypeBody::Multirange,
             other => return Err(Error::corrupted(format!("a type of kind {other}"))),
         },
     };
@@ -246,6 +290,32 @@ impl Catalog {
         let types = &self.user_types.0;
         let place = types.binary_search_by_key(&id, |made| made.id).ok()?;
         Some(&types[place])
+    }
+
+    /// When a type of one's own was made, among other oids.
+    pub fn made_when(&self, id: TypeId) -> u32 {
+        let id = id.array_element().unwrap_or(id);
+        let number = |range| Some(self.user_type(range)?.range()?.number);
+        let of_range = number(id);
+        let of_list = || Some(number(id.multirange_range()?)? - 1);
+        of_range.or_else(of_list).unwrap_or(id.own_number())
+    }
+
+    /// The range of one's own, with its multirange, whose cast to that has that oid.
+    pub fn range_of_cast(&self, cast: u32) -> Option<(TypeId, TypeId)> {
+        let mut all = self.user_types.iter();
+        let made = all.find(|made| made.range().is_some_and(|of| of.cast == cast))?;
+        Some((made.id, made.id.range_multirange()?))
+    }
+
+    /// The routine by which a range of one's own is cast to that multirange.
+    pub fn cast_to_multirange(&self, multirange: TypeId) -> Option<u32> {
+        let is_it = |routine: &&Arc<Routine>| {
+            routine.language == Language::Internal
+                && routine.result == multirange
+                && routine.body == "multirange_constructor1"
+        };
+        self.routines.iter().find(is_it).map(|routine| routine.oid)
     }
 
     /// The type, or the array over a type, of that name in a schema.
@@ -334,7 +404,24 @@ mod tests {
             body: TypeBody::Base,
             ..mood(Vec::new())
         };
-        for made in [mood(labels), mood(Vec::new()), of_extension] {
+        let of = RangeOf {
+            number: 20_001,
+            class: 3_123,
+            cast: 20_003,
+            ..RangeOf::default()
+        };
+        let range = UserType {
+            id: TypeId::own_range(TypeId::FLOAT8, 7).unwrap(),
+            body: TypeBody::Range(of),
+            ..mood(Vec::new())
+        };
+        let multirange = UserType {
+            id: range.id.range_multirange().unwrap(),
+            body: TypeBody::Multirange,
+            ..mood(Vec::new())
+        };
+        let others = [mood(Vec::new()), of_extension, range, multirange];
+        for made in others.into_iter().chain([mood(labels)]) {
             assert_eq!(decode(&encode(&made)).unwrap(), made);
         }
     }

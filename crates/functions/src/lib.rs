@@ -52,7 +52,7 @@ mod network;
 mod normal;
 pub mod ordered_set;
 pub mod pattern;
-mod ranges;
+pub mod ranges;
 pub mod regex;
 mod regexp;
 pub mod registry;

@@ -15,7 +15,7 @@ const STEP_WORK: usize = 3;
 /// Whether a text matches a LIKE pattern with the escape character `\`.
 ///
 /// # Errors
-/// 22025 when the pattern ends with the escape; the pending interrupt.
+/// 22025 when matching comes to the escape at a pattern's end; the pending interrupt.
 pub fn like(text: &str, pattern: &str) -> Result<bool> {
     let bytes = text.as_bytes();
     // Bytes are compared; only `_` has to know where a character ends.
@@ -31,6 +31,12 @@ fn matches(text: &[u8], pattern: &[u8], after: impl Fn(usize) -> usize) -> Resul
     let (mut t, mut p, mut steps) = (0, 0, 0);
     // Where to go on when what follows the last `%` does not match: one character later.
     let mut retry: Option<(usize, usize)> = None;
+    // Whether there was text left where the run of `%` and `_` began that the last `%` is in.
+    let mut had_text = false;
+    // Whether the run goes on up to a place.
+    let runs_to = |retry: Option<(usize, usize)>, p: usize| {
+        retry.is_some_and(|(rest, _)| pattern[rest..p].iter().all(|c| *c == b'_'))
+    };
     loop {
         steps += 1;
         if steps % STEPS_COUNTED == 0 {
@@ -38,6 +44,9 @@ fn matches(text: &[u8], pattern: &[u8], after: impl Fn(usize) -> usize) -> Resul
         }
         match pattern.get(p) {
             Some(b'%') => {
+                if !runs_to(retry, p) {
+                    had_text = t < text.len();
+                }
                 retry = Some((p + 1, t));
                 p += 1;
                 continue;
@@ -47,13 +56,16 @@ fn matches(text: &[u8], pattern: &[u8], after: impl Fn(usize) -> usize) -> Resul
                 continue;
             }
             Some(b'\\') => {
-                let Some(escaped) = pattern.get(p + 1) else {
+                let escaped = pattern.get(p + 1);
+                // PostgreSQL looks at what is escaped while there is text left, and right behind such a run.
+                let is_looked_at = t < text.len() || had_text && runs_to(retry, p);
+                if escaped.is_none() && is_looked_at {
                     return Err(Error::new(
                         SqlState::of("22025"),
                         "LIKE pattern must not end with escape character",
                     ));
-                };
-                if text.get(t) == Some(escaped) {
+                }
+                if escaped.is_some() && text.get(t) == escaped {
                     (t, p) = (t + 1, p + 2);
                     continue;
                 }
@@ -226,7 +238,26 @@ mod tests {
                 "{text} like {pattern}"
             );
         }
-        assert!(like("a", r"a\").is_err());
+        for (text, pattern) in [
+            ("ab", r"a\"),
+            ("a", r"\"),
+            ("a", r"%_\"),
+            ("a", r"%_%\"),
+            ("%", r"%\"),
+        ] {
+            assert!(like(text, pattern).is_err(), "{text} like {pattern}");
+        }
+        for (text, pattern) in [
+            ("a", r"a\"),
+            ("", r"\"),
+            ("", r"%\"),
+            ("", r"%_\"),
+            ("a", "a%\\"),
+            ("%", r"\%\"),
+            ("b", r"a\"),
+        ] {
+            assert!(!like(text, pattern).unwrap(), "{text} like {pattern}");
+        }
     }
 
     #[test]

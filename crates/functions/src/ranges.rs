@@ -13,7 +13,7 @@ use base::coro;
 use base::error::{Error, Result, SqlState};
 
 use super::arguments::Arguments;
-use super::{Call, Rows};
+use super::{Body, Call, Function, Rows, Volatility};
 use types::compare::{compare_lower, compare_upper};
 use types::range::{self, outer, ranges_of};
 use types::{Bound, Datum, Multirange, Range, TypeId};
@@ -82,8 +82,7 @@ fn build(call: &Call<'_>, args: &[Datum], flags: &str) -> Result<Datum> {
         let value = (!value.is_null()).then(|| value.clone());
         Ok::<_, Error>(Bound::new(value, inclusive))
     };
-    let element = element_of(call)?;
-    Range::new(element, bound(0, lower)?, bound(1, upper)?).map(range::datum)
+    Range::of(call.result, bound(0, lower)?, bound(1, upper)?).map(range::datum)
 }
 
 /// `int4multirange()`.
@@ -123,6 +122,42 @@ pub(crate) fn of_many(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
         }
     }
     multirange(element_of(call)?, all)
+}
+
+macro_rules! constructors {
+    ($($symbol:literal ($($argument:ident)*) $result:ident $strict:literal $body:ident;)*) => {
+        /// What makes ranges and multiranges of one's own: CREATE TYPE has a routine made for each,
+        /// whose body is the name here.
+        pub(crate) static CONSTRUCTORS: &[Function] = &[$(Function {
+            oid: 0,
+            name: $symbol,
+            arguments: &[$(TypeId::$argument),*],
+            variadic: false,
+            defaults: 0,
+            result: TypeId::$result,
+            volatility: Volatility::Immutable,
+            strict: $strict,
+            body: Body::Native($body),
+        }),*];
+    };
+}
+
+constructors! {
+    "range_constructor2" (ANYELEMENT ANYELEMENT) ANYRANGE false make;
+    "range_constructor3" (ANYELEMENT ANYELEMENT TEXT) ANYRANGE false make_with;
+    "multirange_constructor0" () ANYMULTIRANGE true none;
+    "multirange_constructor1" (ANYRANGE) ANYMULTIRANGE true of_one;
+    "multirange_constructor2" (ANYARRAY) ANYMULTIRANGE true of_many;
+}
+
+/// The constructor of a range or a multirange of one's own, by the body of its routine.
+pub fn constructor(symbol: &str) -> Option<&'static Function> {
+    CONSTRUCTORS.iter().find(|known| known.name == symbol)
+}
+
+/// Whether a function is one of them.
+pub fn is_constructor(function: &Function) -> bool {
+    function.oid == 0 && constructor(function.name).is_some()
 }
 
 /// A range is in its canonical form from the start.

@@ -9,6 +9,7 @@
 use base::error::{Error, Result, SqlState};
 
 use super::aggregate::{aggregates_named, Aggregate};
+use super::ranges::CONSTRUCTORS;
 use super::registry::{cast_between, coercion_between, functions_named, operators_for};
 use super::table::CastContext;
 use super::window::{windows_named, WindowFunction};
@@ -75,6 +76,8 @@ pub struct WindowMatch {
 
 static IN_OUT: Coercion = Coercion::InOut;
 static BINARY: Coercion = Coercion::Binary;
+/// A range of one's own becomes its multirange.
+static TO_MULTIRANGE: Coercion = Coercion::Function(&CONSTRUCTORS[3]);
 
 /// How a value of type `source` becomes one of `target`; `None` when it cannot in that context.
 /// From [`TypeId::UNKNOWN`] the way is always `InOut`.
@@ -91,8 +94,17 @@ fn coercion(source: TypeId, target: TypeId, context: CastContext) -> Option<&'st
     }
     // A vector is an array of its elements that begins at 0.
     let vector = matches!(source, TypeId::INT2VECTOR | TypeId::OIDVECTOR);
-    if vector && target.array_element() == source.info().map(|info| info.element) {
-        return Some(&BINARY);
+    if vector {
+        let (from, to) = (
+            source.info().map(|info| info.element),
+            target.array_element(),
+        );
+        if from == to {
+            return Some(&BINARY);
+        }
+        if let Some(Coercion::Binary) = coercion(from?, to?, context) {
+            return Some(ARRAY_BINARY);
+        }
     }
     // What is written as a row becomes one of a type field by field, which the binder sees to.
     let is_row = |kind: TypeId| kind.category() == Category::Composite;
@@ -105,6 +117,9 @@ fn coercion(source: TypeId, target: TypeId, context: CastContext) -> Option<&'st
             true => coercion_between(source, target),
             false => None,
         };
+    }
+    if source.is_own() && source.range_multirange() == Some(target) {
+        return (context == CastContext::Explicit).then_some(&TO_MULTIRANGE);
     }
     if let (Some(from), Some(to)) = (source.array_element(), target.array_element()) {
         return coercion(from, to, context).map(|inner| match inner {
@@ -136,6 +151,15 @@ fn array_of(inner: &'static Coercion) -> &'static Coercion {
     new
 }
 
+/// How arrays become others whose elements are cast through their text, or stay as they are.
+pub fn each(inner: &Coercion) -> Option<Coercion> {
+    match inner {
+        Coercion::InOut => Some(*ARRAY_IN_OUT),
+        Coercion::Binary => Some(*ARRAY_BINARY),
+        Coercion::Function(_) | Coercion::Array(_) => None,
+    }
+}
+
 /// The type of the elements of an array, or of a vector of the catalog, which is one too.
 fn element_of(ty: TypeId) -> Option<TypeId> {
     match ty {
@@ -145,8 +169,11 @@ fn element_of(ty: TypeId) -> Option<TypeId> {
     }
 }
 
+/// Between which types users have made casts that are used unasked.
+pub type Unasked<'c> = &'c [(TypeId, TypeId)];
+
 /// Whether arguments of these types may stand for parameters of those, unasked.
-fn can_coerce(sources: &[TypeId], targets: &[TypeId]) -> bool {
+fn can_coerce(sources: &[TypeId], targets: &[TypeId], unasked: Unasked<'_>) -> bool {
     let each = sources.iter().zip(targets).all(|(source, target)| {
         let array = element_of(*source).is_some();
         match *target {
@@ -157,6 +184,7 @@ fn can_coerce(sources: &[TypeId], targets: &[TypeId]) -> bool {
             TypeId::ANYRANGE | TypeId::ANYCOMPATIBLERANGE => source.is_range(),
             TypeId::ANYMULTIRANGE | TypeId::ANYCOMPATIBLEMULTIRANGE => source.is_multirange(),
             TypeId::ANYELEMENT | TypeId::ANYCOMPATIBLE => true,
+            target if unasked.contains(&(*source, target)) => true,
             target => coercion(*source, target, CastContext::Implicit).is_some(),
         }
     });
@@ -182,10 +210,11 @@ struct Candidate<T> {
 fn select<T: Copy>(
     arguments: &[TypeId],
     candidates: Vec<Candidate<T>>,
+    unasked: Unasked<'_>,
 ) -> std::result::Result<Option<Candidate<T>>, ()> {
     let mut fitting: Vec<_> = candidates
         .into_iter()
-        .filter(|candidate| can_coerce(arguments, &candidate.parameters))
+        .filter(|candidate| can_coerce(arguments, &candidate.parameters, unasked))
         .collect();
     if fitting.len() <= 1 {
         return Ok(fitting.pop());
@@ -226,7 +255,7 @@ fn select<T: Copy>(
     if let Some(first) = types.next() {
         if types.all(|kind| kind == first) {
             let assumed = vec![first; arguments.len()];
-            fitting.retain(|candidate| can_coerce(&assumed, &candidate.parameters));
+            fitting.retain(|candidate| can_coerce(&assumed, &candidate.parameters, unasked));
             if fitting.len() == 1 {
                 return Ok(fitting.pop());
             }
@@ -395,7 +424,7 @@ fn indeterminate() -> Error {
 /// 42883 "operator does not exist: text + integer", 42725 "operator is not unique: …".
 pub fn resolve_operator(name: &str, left: TypeId, right: TypeId) -> Result<OperatorMatch> {
     let kind = if left.is_of_extension() { left } else { right };
-    resolve_operator_among(name, left, right, &operators_for(name, kind))
+    resolve_operator_among(name, left, right, &operators_for(name, kind), &[])
 }
 
 /// As [`resolve_operator`], among these, all of that name.
@@ -407,6 +436,7 @@ pub fn resolve_operator_among(
     left: TypeId,
     right: TypeId,
     operators: &[&'static Operator],
+    unasked: Unasked<'_>,
 ) -> Result<OperatorMatch> {
     let prefix = left == TypeId::NONE;
     let arguments: Vec<TypeId> = match prefix {
@@ -429,7 +459,7 @@ pub fn resolve_operator_among(
                     },
                 })
                 .collect();
-            select(&arguments, candidates).map(|found| found.map(|c| c.item))
+            select(&arguments, candidates, unasked).map(|found| found.map(|c| c.item))
         }
     };
     let shown = match prefix {
@@ -558,6 +588,7 @@ fn choose<T: Copy>(
     name: &str,
     arguments: &[TypeId],
     candidates: Vec<(Candidate<T>, TypeId)>,
+    unasked: Unasked<'_>,
 ) -> Result<Option<(T, Vec<TypeId>, TypeId)>> {
     let exact = candidates
         .iter()
@@ -575,7 +606,9 @@ fn choose<T: Copy>(
         .unzip();
     let found = match exact {
         Some(index) => pairs.into_iter().nth(index),
-        None => select(arguments, pairs).map_err(|()| ambiguous_function(name, arguments))?,
+        None => {
+            select(arguments, pairs, unasked).map_err(|()| ambiguous_function(name, arguments))?
+        }
     };
     let Some(Candidate {
         item: (index, item),
@@ -596,6 +629,18 @@ fn choose<T: Copy>(
 /// # Errors
 /// 42883 "function foo(integer) does not exist", 42725 "function foo(unknown) is not unique".
 pub fn resolve_function(name: &str, arguments: &[TypeId]) -> Result<FunctionMatch> {
+    resolve_function_with(name, arguments, &[])
+}
+
+/// As [`resolve_function`], with casts of users.
+///
+/// # Errors
+/// As [`resolve_function`].
+pub fn resolve_function_with(
+    name: &str,
+    arguments: &[TypeId],
+    unasked: Unasked<'_>,
+) -> Result<FunctionMatch> {
     // A name as it was written, with its schema, is for the messages.
     let plain = name.strip_prefix("pg_catalog.").unwrap_or(name);
     let mut candidates: Vec<(Candidate<&'static Function>, TypeId)> = Vec::new();
@@ -624,8 +669,8 @@ pub fn resolve_function(name: &str, arguments: &[TypeId]) -> Result<FunctionMatc
             None => candidates.push((candidate, function.result)),
         }
     }
-    let (function, argument_types, result) =
-        choose(name, arguments, candidates)?.ok_or_else(|| missing_function(name, arguments))?;
+    let (function, argument_types, result) = choose(name, arguments, candidates, unasked)?
+        .ok_or_else(|| missing_function(name, arguments))?;
     Ok(FunctionMatch {
         function,
         argument_types,
@@ -647,7 +692,7 @@ pub fn resolve_with_array(name: &str, arguments: &[TypeId]) -> Result<FunctionMa
         let item = *function;
         (Candidate { item, parameters }, function.result)
     });
-    let (function, argument_types, result) = choose(name, arguments, candidates.collect())?
+    let (function, argument_types, result) = choose(name, arguments, candidates.collect(), &[])?
         .ok_or_else(|| missing_function(name, arguments))?;
     Ok(FunctionMatch {
         function,
@@ -677,7 +722,7 @@ pub fn resolve_type_function(name: &str, argument: TypeId) -> Option<TypeId> {
 /// # Errors
 /// As [`resolve_function`].
 pub fn resolve_aggregate(name: &str, arguments: &[TypeId]) -> Result<Option<AggregateMatch>> {
-    resolve_aggregate_among(name, arguments, aggregates_named(name))
+    resolve_aggregate_among(name, arguments, aggregates_named(name), &[])
 }
 
 /// As [`resolve_aggregate`], among these, all of that name.
@@ -688,6 +733,7 @@ pub fn resolve_aggregate_among(
     name: &str,
     arguments: &[TypeId],
     named: &[&'static Aggregate],
+    unasked: Unasked<'_>,
 ) -> Result<Option<AggregateMatch>> {
     if named.is_empty() {
         return Ok(None);
@@ -703,8 +749,8 @@ pub fn resolve_aggregate_among(
             (candidate, aggregate.result)
         })
         .collect();
-    let (aggregate, argument_types, result) =
-        choose(name, arguments, candidates)?.ok_or_else(|| missing_function(name, arguments))?;
+    let (aggregate, argument_types, result) = choose(name, arguments, candidates, unasked)?
+        .ok_or_else(|| missing_function(name, arguments))?;
     Ok(Some(AggregateMatch {
         aggregate,
         argument_types,
@@ -730,8 +776,8 @@ pub fn resolve_window(name: &str, arguments: &[TypeId]) -> Result<Option<WindowM
     if candidates.is_empty() && windows_named(name).next().is_none() {
         return Ok(None);
     }
-    let (function, argument_types, result) =
-        choose(name, arguments, candidates)?.ok_or_else(|| missing_function(name, arguments))?;
+    let (function, argument_types, result) = choose(name, arguments, candidates, &[])?
+        .ok_or_else(|| missing_function(name, arguments))?;
     Ok(Some(WindowMatch {
         function,
         argument_types,
@@ -809,6 +855,7 @@ pub fn resolve_offered<T: Copy>(
     arguments: &[TypeId],
     built_in: Option<usize>,
     offers: &[Offer<T>],
+    unasked: Unasked<'_>,
 ) -> Result<Option<Chosen<T>>> {
     let count = arguments.len();
     let mut known: Vec<(Candidate<Item<'_, T>>, TypeId)> = Vec::new();
@@ -845,7 +892,7 @@ pub fn resolve_offered<T: Copy>(
     if built_in.is_some_and(|place| place >= offers.len()) {
         add_built_in(&mut known);
     }
-    let chosen = choose(name, arguments, known)?;
+    let chosen = choose(name, arguments, known, unasked)?;
     let Some((item, argument_types, result)) = chosen else {
         return Ok(None);
     };

@@ -515,6 +515,9 @@ fn put_error_fields(out: &mut Vec<u8>, severity: Severity, error: &Error) {
             put(code, text);
         }
     }
+    if let Some(routine) = fields.routine {
+        put(b'R', routine);
+    }
     out.push(0);
 }
 

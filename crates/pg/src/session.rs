@@ -29,7 +29,8 @@
 //! held stop the node (`crates/node/src/real/mod.rs`): what others share may be half changed.
 //!
 //! # What it leaves out
-//! The function call protocol (0A000), and the `F`, `L` and `R` fields of errors, which name PostgreSQL's source files.
+//! The function call protocol (0A000), and the `F` and `L` fields of errors, which name PostgreSQL's source files; of `R`
+//! what drivers go by.
 
 mod extended;
 mod hearing;

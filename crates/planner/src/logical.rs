@@ -145,6 +145,23 @@ impl Source {
         }
     }
 
+    /// Where the items begin in whose place an outer join may have NULLs.
+    pub(crate) fn add_nullable(&self, nullable: bool, starts: &mut Vec<usize>) {
+        match &self.kind {
+            SourceKind::Join {
+                kind, left, right, ..
+            } => {
+                let both = *kind == JoinKind::Full;
+                let of_left = nullable || both || *kind == JoinKind::Right;
+                let of_right = nullable || both || *kind == JoinKind::Left;
+                left.add_nullable(of_left, starts);
+                right.add_nullable(of_right, starts);
+            }
+            _ if nullable => starts.push(self.start),
+            _ => {}
+        }
+    }
+
     /// The same, which looks at rows of enclosing queries or does not.
     pub(crate) fn escaping(mut self, outside: bool) -> Source {
         if let SourceKind::Other { escapes, .. } = &mut self.kind {

@@ -246,6 +246,8 @@ pub struct Scan {
     pub with_oid: bool,
     /// What is below it, if it is a partitioned table; the planner puts their scans in its place.
     pub partitions: Option<Rc<partition::Partitions>>,
+    /// The cursor on whose row it is, if that alone is wanted.
+    pub current_of: Option<Rc<str>>,
     /// Whether it goes from large keys to small ones.
     pub backward: bool,
     /// The computed indexes of the table; once its conditions are known, those that have every row
@@ -560,6 +562,14 @@ pub enum SetColumn {
     Set(Func, Vec<Program>, Rc<[TypeId]>, TypeId),
     /// A routine that gives rows.
     Routine(Rc<RoutineCall>, Vec<Program>),
+}
+
+/// A table whose rows a cursor is on: behind its columns, and those of the tables before, a row has the key of
+/// the table's row and the oid of the table, or of the partition, that has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CursorTable {
+    /// The oid of what the query names.
+    pub table: u32,
 }
 
 /// What a [`Plan::Lock`] does for one table.

@@ -502,11 +502,12 @@ fn malformed_as(what: &str, text: &str, detail: &str) -> Error {
     .with_detail(detail)
 }
 
-/// Reads the text form of a range over a type.
+/// Reads the text form of a range of that type.
 ///
 /// # Errors
-/// 22P02 "malformed range literal", and those of the bounds' type and of [`Range::new`].
-pub fn parse_range(context: &EvalContext, element: TypeId, text: &str) -> Result<Range> {
+/// 22P02 "malformed range literal", and those of the bounds' type and of [`Range::of`].
+pub fn parse_range(context: &EvalContext, kind: TypeId, text: &str) -> Result<Range> {
+    let element = kind.range_element().unwrap_or(TypeId::NONE);
     let bad = |detail| malformed_as("range", text, detail);
     coro::work(RANGE_WORK + text.len())?;
     let body = text.trim_start_matches(is_space);
@@ -537,7 +538,7 @@ pub fn parse_range(context: &EvalContext, element: TypeId, text: &str) -> Result
             .transpose()
     };
     let lower = Bound::new(value(lower)?, lower_inclusive);
-    Range::new(element, lower, Bound::new(value(upper)?, upper_inclusive))
+    Range::of(kind, lower, Bound::new(value(upper)?, upper_inclusive))
 }
 
 /// The text of a bound without its quotes, none if it is missing; and what comes behind it.
@@ -578,11 +579,12 @@ enum Place {
     After,
 }
 
-/// Reads the text form of a multirange over a type.
+/// Reads the text form of a multirange, of ranges of that type.
 ///
 /// # Errors
 /// 22P02 "malformed multirange literal", and as [`parse_range`].
-pub fn parse_multirange(context: &EvalContext, element: TypeId, text: &str) -> Result<Multirange> {
+pub fn parse_multirange(context: &EvalContext, range: TypeId, text: &str) -> Result<Multirange> {
+    let element = range.range_element().unwrap_or(TypeId::NONE);
     let bad = |detail| Err(malformed_as("multirange", text, detail));
     let body = text.trim_start_matches(is_space);
     let Some(body) = body.strip_prefix('{') else {
@@ -613,7 +615,7 @@ pub fn parse_multirange(context: &EvalContext, element: TypeId, text: &str) -> R
             (Place::Inside, ']' | ')') => {
                 held.grow(2 * size_of::<Range>() + (at - start))?;
                 growth::check_elements((ranges.len() + 1) * super::range::RANGE_PLACES)?;
-                ranges.push(parse_range(context, element, &body[start..=at])?);
+                ranges.push(parse_range(context, range, &body[start..=at])?);
                 Place::After
             }
             (Place::Inside, '"') => Place::Quoted,

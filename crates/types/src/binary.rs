@@ -140,7 +140,8 @@ fn send_range(context: &EvalContext, range: &Range, out: &mut Vec<u8>) -> Result
         .try_for_each(|value| send_element(context, range.element(), value, out))
 }
 
-fn receive_range(context: &EvalContext, element: TypeId, bytes: &[u8]) -> Result<Range> {
+fn receive_range(context: &EvalContext, kind: TypeId, bytes: &[u8]) -> Result<Range> {
+    let element = kind.range_element().unwrap_or(TypeId::NONE);
     let mut message = Message(bytes);
     let flags = message.take(1)?[0];
     let mut bound = |infinite: u8, inclusive: u8| -> Result<Bound> {
@@ -158,7 +159,7 @@ fn receive_range(context: &EvalContext, element: TypeId, bytes: &[u8]) -> Result
         return Err(bad("incorrect binary data format"));
     }
     match flags & range_flags::EMPTY {
-        0 => Range::new(element, lower, upper),
+        0 => Range::of(kind, lower, upper),
         _ => Ok(Range::empty(element)),
     }
 }
@@ -174,7 +175,7 @@ fn receive_bits(bytes: &[u8]) -> Result<Datum> {
     }
 }
 
-fn receive_multirange(context: &EvalContext, element: TypeId, bytes: &[u8]) -> Result<Datum> {
+fn receive_multirange(context: &EvalContext, range: TypeId, bytes: &[u8]) -> Result<Datum> {
     let mut message = Message(bytes);
     let count = message.int4()? as u32;
     let mut ranges = Vec::new();
@@ -182,12 +183,14 @@ fn receive_multirange(context: &EvalContext, element: TypeId, bytes: &[u8]) -> R
         coro::work(RANGE_WORK)?;
         let len = usize::try_from(message.int4()?);
         let bytes = message.take(len.map_err(|_| bad("incorrect binary data format"))?)?;
-        ranges.push(receive_range(context, element, bytes)?);
+        ranges.push(receive_range(context, range, bytes)?);
     }
     match message.0.is_empty() {
-        true => Ok(Datum::Multirange(Arc::new(Multirange::new(
-            element, ranges,
-        )?))),
+        true => {
+            let element = range.range_element().unwrap_or(TypeId::NONE);
+            let made = Multirange::new(element, ranges)?;
+            Ok(Datum::Multirange(Arc::new(made)))
+        }
         false => Err(bad("incorrect binary data format")),
     }
 }
@@ -377,12 +380,11 @@ pub fn receive(context: &EvalContext, kind: TypeId, typmod: i32, bytes: &[u8]) -
         }
         TypeId::BIT | TypeId::VARBIT => receive_bits(bytes)?,
         _ if kind.is_range() => {
-            let element = kind.range_element().unwrap_or(TypeId::NONE);
-            return receive_range(context, element, bytes).map(super::range::datum);
+            return receive_range(context, kind, bytes).map(super::range::datum);
         }
         _ if kind.is_multirange() => {
-            let element = kind.multirange_element().unwrap_or(TypeId::NONE);
-            return receive_multirange(context, element, bytes);
+            let range = kind.multirange_range().unwrap_or(TypeId::NONE);
+            return receive_multirange(context, range, bytes);
         }
         _ if kind.array_element().is_some() => {
             let mut message = Message(bytes);

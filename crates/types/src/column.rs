@@ -75,7 +75,13 @@ pub fn key_kind(kind: TypeId) -> Option<KeyKind> {
         _ if kind.is_oid_like() => KeyKind::Fixed,
         _ if kind.is_text_like() => KeyKind::Bytes,
         _ if kind.is_enum() => KeyKind::Fixed,
-        _ if kind.is_range() || kind.is_multirange() => KeyKind::Range,
+        _ if kind.is_range() || kind.is_multirange() => {
+            let element = kind.range_element().or(kind.multirange_element());
+            match key_kind(element?)? {
+                KeyKind::Array(_) => return None,
+                _ => KeyKind::Range,
+            }
+        }
         _ => return key_kind(kind.array_element()?)?.array(),
     })
 }
@@ -278,9 +284,9 @@ fn decode_array(bytes: &[u8]) -> Result<Array> {
 }
 
 fn encode_ranges(element: TypeId, ranges: &[Range], out: &mut Vec<u8>) -> Result<()> {
-    let kind = key_kind(element).ok_or_else(|| Error::internal("a range over no order"))?;
     put_varint(out, u64::from(element.0));
-    out.push(kind.code());
+    // Where values are no keys, no range of them is one, and nobody looks at it.
+    out.push(key_kind(element).map_or(0, KeyKind::code));
     for range in ranges {
         let Some((lower, upper)) = range.bounds() else {
             out.push(range_flags::EMPTY);

@@ -396,13 +396,19 @@ impl EvalContext {
     /// if it names none.
     pub fn name_labels(&self, literal: &str) -> Option<String> {
         let mut out = literal.to_owned();
-        for part in literal.split(['\'', ',', '{', '}', '=']) {
+        let inner = literal.trim_matches('\'').trim_end_matches('}');
+        let of_ranges = inner.ends_with([')', ']']);
+        for part in literal.split(['\'', ',', '{', '}', '=', '[', ']', '(', ')']) {
             let Some((kind, place)) = own::parse_kept_label(part) else {
                 continue;
             };
             let label = self.enum_label(kind, place).ok()?;
-            let special = label.contains([' ', ',', '{', '}', '"', '\\']) || label.is_empty();
-            let label = match literal.contains('{') && special {
+            let special = match of_ranges {
+                true => label.contains([' ', ',', '(', ')', '[', ']', '"', '\\']),
+                false => literal.contains('{') && label.contains([' ', ',', '{', '}', '"', '\\']),
+            };
+            let is_bare = !of_ranges && !literal.contains('{');
+            let label = match special || label.is_empty() && !is_bare {
                 true => format!("\"{}\"", label.replace('\\', "\\\\").replace('"', "\\\"")),
                 false => label.to_owned(),
             };

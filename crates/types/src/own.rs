@@ -8,9 +8,14 @@
 //!  31 30 29 28 ... 26 25 24 ............. 0
 //!   0  1  0   kind     A      number            a type that CREATE TYPE or CREATE DOMAIN makes
 //!   0  1  1  A         oid of the table         the type of a table's rows
+//!   0  1  0  1 M S  A  which one                a range, or a multirange where M is set
 //! ```
 //! The kinds are enums, domains, composite types and, 3, what extensions bring, whose numbers are
 //! given here ([`BASE_TYPES`]).
+//!
+//! Of a range, what it is over must follow from its OID too. Where that is a built-in type, its OID
+//! stands in the number, before one of [`RANGES_MAX`] places. Where it is a type of one's own (`S`),
+//! its kind and its number do, before one of [`RANGES_OVER_OWN_MAX`].
 //!
 //! `A` is set in the type of arrays over it. The number is counted, as OIDs are, and never given
 //! again. Bit 31 is never set: some clients read OIDs as signed numbers.
@@ -28,6 +33,10 @@
 //! Places have 64 bits, of which 40 lie between two labels at first: more than 40 labels added one
 //! after the other between the newest two are refused ([`between`] gives none), where PostgreSQL
 //! would count its labels anew.
+//!
+//! Ranges over domains, over tables' rows, over other ranges of one's own and over arrays of one's own
+//! types have no OID, and neither have those over types whose number has more than
+//! [`OVER_OWN_BITS`] bits.
 
 use super::{Category, TypeId};
 
@@ -55,7 +64,25 @@ pub enum OwnKind {
     Row,
     /// A type that an extension brings: its number says which of [`BASE_TYPES`].
     Base,
+    /// What lies between two values of another type.
+    Range,
+    /// A list of such.
+    Multirange,
 }
+
+/// Set in the OIDs of ranges and multiranges.
+const OF_RANGES: u32 = 1 << 28;
+/// Set in those of multiranges.
+const LIST: u32 = 1 << 27;
+/// Set where the values are of a type of one's own.
+const OVER_OWN: u32 = 1 << 26;
+/// So many ranges there can be over a built-in type.
+pub const RANGES_MAX: u32 = 1 << PLACE_BITS;
+const PLACE_BITS: u32 = 12;
+/// So many there can be over a type of one's own.
+pub const RANGES_OVER_OWN_MAX: u32 = 2;
+/// So many bits a type's number may have.
+const OVER_OWN_BITS: u32 = 22;
 
 /// A type that an extension brings. What it is like is built in; that it is there, in which schema
 /// and under which name, a row of the catalog says, as of any type of one's own.
@@ -116,8 +143,64 @@ impl TypeId {
             OwnKind::Composite => (2 << KIND_SHIFT, NUMBER_MAX),
             OwnKind::Row => (ROW, ROW_MAX),
             OwnKind::Base => (3 << KIND_SHIFT, NUMBER_MAX),
+            // They are made of what they are over.
+            OwnKind::Range | OwnKind::Multirange => return None,
         };
         (number <= max).then_some(TypeId(OWN | bits | number))
+    }
+
+    /// The range over that type with that place among them; none if there can be none.
+    pub fn own_range(element: TypeId, place: u32) -> Option<TypeId> {
+        let head = OWN | OF_RANGES;
+        if !element.is_own() {
+            let fits = element.0 <= NUMBER_MAX >> PLACE_BITS && place < RANGES_MAX;
+            return fits.then_some(TypeId(head | element.0 << PLACE_BITS | place));
+        }
+        let kind = match element.own_kind()? {
+            OwnKind::Enum => 0,
+            OwnKind::Composite => 2,
+            OwnKind::Base => 3,
+            OwnKind::Domain | OwnKind::Row | OwnKind::Range | OwnKind::Multirange => return None,
+        };
+        let number = element.own_number();
+        let fits = number >> OVER_OWN_BITS == 0 && place < RANGES_OVER_OWN_MAX;
+        let said = (kind << OVER_OWN_BITS | number) * RANGES_OVER_OWN_MAX + place;
+        fits.then_some(TypeId(head | OVER_OWN | said))
+    }
+
+    /// How many ranges there can be over that type.
+    pub const fn ranges_max(self) -> u32 {
+        match self.is_own() {
+            true => RANGES_OVER_OWN_MAX,
+            false => RANGES_MAX,
+        }
+    }
+
+    /// What a range of one's own, or a multirange, is over.
+    pub(crate) fn own_range_element(self) -> Option<TypeId> {
+        let kind = self.own_kind()?;
+        if !matches!(kind, OwnKind::Range | OwnKind::Multirange) {
+            return None;
+        }
+        let said = self.0 & NUMBER_MAX;
+        if self.0 & OVER_OWN == 0 {
+            return Some(TypeId(said >> PLACE_BITS));
+        }
+        let of = said / RANGES_OVER_OWN_MAX;
+        let number = of & ((1 << OVER_OWN_BITS) - 1);
+        Some(TypeId(OWN | of >> OVER_OWN_BITS << KIND_SHIFT | number))
+    }
+
+    /// The multirange of a range of one's own.
+    pub(crate) fn own_multirange(self) -> Option<TypeId> {
+        let is_range = self.own_kind() == Some(OwnKind::Range);
+        is_range.then_some(TypeId(self.0 | LIST))
+    }
+
+    /// The range of a multirange of one's own.
+    pub(crate) fn own_range_of_multirange(self) -> Option<TypeId> {
+        let is_list = self.own_kind() == Some(OwnKind::Multirange);
+        is_list.then_some(TypeId(self.0 & !LIST))
     }
 
     /// Whether it is a type of one's own, or an array over one.
@@ -147,7 +230,8 @@ impl TypeId {
                 1 => Some(OwnKind::Domain),
                 2 => Some(OwnKind::Composite),
                 3 => Some(OwnKind::Base),
-                _ => None,
+                4 | 5 => Some(OwnKind::Range),
+                _ => Some(OwnKind::Multirange),
             },
             _ => Some(OwnKind::Row),
         }
@@ -279,6 +363,42 @@ mod tests {
         }
         assert_eq!(TypeId::own(OwnKind::Enum, NUMBER_MAX + 1), None);
         assert!(!TypeId::INT4.is_own() && !TypeId::INT4_ARRAY.is_own());
+    }
+
+    #[test]
+    fn ranges_say_what_they_are_over() {
+        let enumerated = TypeId::own(OwnKind::Enum, (1 << OVER_OWN_BITS) - 1).unwrap();
+        let rows = TypeId::own(OwnKind::Composite, 16_384).unwrap();
+        for element in [
+            TypeId::FLOAT8,
+            TypeId::INT4_ARRAY,
+            enumerated,
+            rows,
+            TypeId::CITEXT,
+        ] {
+            for place in [0, 1, element.ranges_max() - 1] {
+                let range = TypeId::own_range(element, place).unwrap();
+                let multirange = range.range_multirange().unwrap();
+                assert_eq!(range.own_kind(), Some(OwnKind::Range));
+                assert_eq!(multirange.own_kind(), Some(OwnKind::Multirange));
+                assert_eq!(range.range_element(), Some(element));
+                assert_eq!(multirange.multirange_range(), Some(range));
+                assert_eq!(multirange.multirange_element(), Some(element));
+                for own in [range, multirange] {
+                    assert_eq!(own.category(), Category::Range);
+                    let array = own.array_of().unwrap();
+                    assert_eq!(array.array_element(), Some(own));
+                    assert!(!array.is_range() && !array.is_multirange());
+                }
+            }
+            assert_eq!(TypeId::own_range(element, element.ranges_max()), None);
+        }
+        let later = TypeId::own(OwnKind::Enum, 1 << OVER_OWN_BITS).unwrap();
+        let range = TypeId::own_range(TypeId::FLOAT8, 0).unwrap();
+        let domain = TypeId::own(OwnKind::Domain, 1).unwrap();
+        for none in [later, range, domain, rows.array_of().unwrap()] {
+            assert_eq!(TypeId::own_range(none, 0), None);
+        }
     }
 
     #[test]

@@ -15,9 +15,10 @@
 //! ```
 //!
 //! # Invariants
-//! - A range is made by [`Range::new`] alone: its lower bound is not above the upper one, one that
-//!   holds nothing is [`Range::empty`], a bound that is missing is not inclusive, and ranges of
-//!   integers and dates include their lower bound and exclude the upper one.
+//! - A range is made by [`Range::of`], or of bounds of others by [`Range::new`]: its lower bound is
+//!   not above the upper one, one that holds nothing is [`Range::empty`], a bound that is missing is
+//!   not inclusive, and the built-in ranges of integers and dates include their lower bound and
+//!   exclude the upper one.
 //! - A multirange is made by [`Multirange::new`] alone: sorted, without empty ranges, and of two
 //!   neighbours neither begins where the other ends.
 //!
@@ -121,9 +122,12 @@ fn successor(value: &Datum) -> Result<Option<Datum>> {
     }))
 }
 
-/// Whether ranges over that type have a canonical form.
-fn is_discrete(element: TypeId) -> bool {
-    matches!(element, TypeId::INT4 | TypeId::INT8 | TypeId::DATE)
+/// Whether ranges of that type have a canonical form, which none of one's own has.
+fn is_discrete(kind: TypeId) -> bool {
+    matches!(
+        kind,
+        TypeId::INT4RANGE | TypeId::INT8RANGE | TypeId::DATERANGE
+    )
 }
 
 fn step(bound: Bound, inclusive: bool) -> Result<Bound> {
@@ -145,23 +149,28 @@ impl Range {
         }
     }
 
-    /// What lies between two bounds, in its canonical form.
+    /// What lies between two bounds, as a range of that type, in its canonical form.
     ///
     /// # Errors
     /// 22000 if the lower one is above the other; 22003 and 22008 where the canonical form has no
     /// bounds.
-    pub fn new(element: TypeId, lower: Bound, upper: Bound) -> Result<Range> {
-        let range = Range::checked(element, lower, upper)?;
+    pub fn of(kind: TypeId, lower: Bound, upper: Bound) -> Result<Range> {
+        let element = kind.range_element().unwrap_or(TypeId::NONE);
+        let range = Range::new(element, lower, upper)?;
         match range.bounds {
-            Some((lower, upper)) if is_discrete(element) => {
+            Some((lower, upper)) if is_discrete(kind) => {
                 let upper = step(upper, false);
-                Range::checked(element, step(lower, true)?, upper?)
+                Range::new(element, step(lower, true)?, upper?)
             }
             bounds => Ok(Range { element, bounds }),
         }
     }
 
-    fn checked(element: TypeId, lower: Bound, upper: Bound) -> Result<Range> {
+    /// What lies between two bounds that are in the canonical form already.
+    ///
+    /// # Errors
+    /// 22000 if the lower one is above the other.
+    pub fn new(element: TypeId, lower: Bound, upper: Bound) -> Result<Range> {
         let order = match (&lower.value, &upper.value) {
             (Some(low), Some(high)) => compare::compare(element, low, high),
             _ => Ordering::Less,
@@ -339,7 +348,7 @@ pub fn intersect(element: TypeId, a: &[Range], b: &[Range]) -> Result<Vec<Range>
                 Ordering::Greater => other_high,
                 _ => high,
             };
-            found.push(Range::checked(element, lower.clone(), upper.clone())?);
+            found.push(Range::new(element, lower.clone(), upper.clone())?);
         }
         match compare_upper(element, high, other_high) {
             Ordering::Less => at += 1,
@@ -375,14 +384,14 @@ pub fn subtract(element: TypeId, a: &[Range], b: &[Range]) -> Result<Vec<Range>>
                 break;
             }
             if compare_lower(element, &begin, low).is_lt() {
-                found.push(Range::checked(element, begin, low.beyond())?);
+                found.push(Range::new(element, begin, low.beyond())?);
             }
             if compare_upper(element, high, upper).is_lt() {
                 start = Some(high.beyond());
             }
         }
         if let Some(begin) = start {
-            found.push(Range::checked(element, begin, upper.clone())?);
+            found.push(Range::new(element, begin, upper.clone())?);
         }
     }
     Ok(found)
@@ -401,7 +410,7 @@ mod tests {
 
     fn read(text: &str) -> Vec<Range> {
         let context = EvalContext::for_tests();
-        let multirange = parse_multirange(&context, TypeId::NUMERIC, text);
+        let multirange = parse_multirange(&context, TypeId::NUMRANGE, text);
         multirange.unwrap().ranges
     }
 

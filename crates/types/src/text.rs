@@ -102,12 +102,11 @@ pub fn input(context: &EvalContext, kind: TypeId, typmod: i32, text: &str) -> Re
         }
         _ if kind.is_composite() => return array::parse_row(context, kind, text),
         _ if kind.is_range() => {
-            let element = kind.range_element().unwrap_or(TypeId::NONE);
-            return array::parse_range(context, element, text).map(range::datum);
+            return array::parse_range(context, kind, text).map(range::datum);
         }
         _ if kind.is_multirange() => {
-            let element = kind.multirange_element().unwrap_or(TypeId::NONE);
-            let read = array::parse_multirange(context, element, text)?;
+            let range = kind.multirange_range().unwrap_or(TypeId::NONE);
+            let read = array::parse_multirange(context, range, text)?;
             return Ok(Datum::Multirange(Arc::new(read)));
         }
         _ => match kind.array_element() {

@@ -161,7 +161,7 @@ types! {
     ANYCOMPATIBLERANGE 5080 "anycompatiblerange" "anycompatiblerange" -1 Pseudo 0 0 0;
 }
 
-/// The types of ranges: each with the type of its bounds, and its multirange.
+/// The built-in types of ranges: each with the type of its bounds, and its multirange.
 pub const RANGES: &[(TypeId, TypeId, TypeId)] = &[
     (TypeId::INT4RANGE, TypeId::INT4, TypeId::INT4MULTIRANGE),
     (TypeId::NUMRANGE, TypeId::NUMERIC, TypeId::NUMMULTIRANGE),
@@ -178,18 +178,27 @@ pub const RANGES: &[(TypeId, TypeId, TypeId)] = &[
 impl TypeId {
     /// The type of the bounds of a range.
     pub fn range_element(self) -> Option<TypeId> {
+        if self.is_own() {
+            return self.own_multirange().and(self.own_range_element());
+        }
         let mut all = RANGES.iter();
         all.find(|range| range.0 == self).map(|range| range.1)
     }
 
     /// The multirange of a range.
     pub fn range_multirange(self) -> Option<TypeId> {
+        if self.is_own() {
+            return self.own_multirange();
+        }
         let mut all = RANGES.iter();
         all.find(|range| range.0 == self).map(|range| range.2)
     }
 
     /// The range of a multirange.
     pub fn multirange_range(self) -> Option<TypeId> {
+        if self.is_own() {
+            return self.own_range_of_multirange();
+        }
         let mut all = RANGES.iter();
         all.find(|range| range.2 == self).map(|range| range.0)
     }
@@ -279,6 +288,7 @@ impl TypeId {
             (None, Some(OwnKind::Enum)) => (4, Category::Enum),
             (None, Some(OwnKind::Composite | OwnKind::Row)) => (-1, Category::Composite),
             (None, Some(OwnKind::Domain)) => (-1, Category::User),
+            (None, Some(OwnKind::Range | OwnKind::Multirange)) => (-1, Category::Range),
             (None, Some(OwnKind::Base)) => {
                 let base = self.base_type();
                 (-1, base.map_or(Category::User, |base| base.category))

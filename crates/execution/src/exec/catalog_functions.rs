@@ -19,6 +19,7 @@ use super::{
     trigger_text, Exec,
 };
 use catalog::cluster::Address;
+use catalog::depend::finds_routines;
 use catalog::layout::FIRST_USER_OID;
 use catalog::system::facts;
 use catalog::{Catalog, ForeignKey, RelationKind, Table, PG_CATALOG, SUPERUSER};
@@ -47,7 +48,10 @@ pub(super) fn call(
         Asked::IsRelationVisible => Ok(relation_is_visible(cx, oid)),
         Asked::IsTypeVisible => Ok(type_is_visible(cx, TypeId(oid))),
         Asked::IsFunctionVisible => match catalog.routine(oid) {
-            Some(routine) => Ok(Datum::Bool(search_path(cx).contains(&routine.schema))),
+            Some(routine) => {
+                let is_found = finds_routines(&search_path(cx), routine.schema);
+                Ok(Datum::Bool(is_found))
+            }
             None => known(functions::signature_of(oid).is_some()),
         },
         Asked::IsOperatorVisible => known(functions::operator_by_oid(oid).is_some()),
@@ -247,8 +251,11 @@ fn object_comment(cx: &Exec<'_>, object: u32, class: Option<&Datum>) -> Datum {
         }
         None => [
             Address::CLASS,
+            Address::PROC,
             Address::NAMESPACE,
             Address::CONSTRAINT,
+            Address::TRIGGER,
+            Address::POLICY,
             Address::EXTENSION,
             Address::LANGUAGE,
             Address::TYPE,
@@ -571,6 +578,18 @@ fn describe(cx: &Exec<'_>, args: &[Datum]) -> Datum {
         (Address::CONSTRAINT, _) => Object::Constraint(object),
         (Address::TRIGGER, _) => Object::Trigger(object),
         (Address::PROC, _) if cx.catalog.routine(object).is_some() => Object::Routine(object),
+        (Address::TYPE, _) if cx.catalog.has_own_type(TypeId(object)) => {
+            Object::Type(TypeId(object))
+        }
+        (Address::TYPE, _) if TypeId(object).info().is_some() => {
+            return Datum::text(format!("type {}", TypeId(object)));
+        }
+        (Address::CAST, _) => {
+            if cx.catalog.types_of_cast(object).is_none() {
+                return Datum::Null;
+            }
+            Object::Cast(object)
+        }
         _ => return Datum::Null,
     };
     Datum::text(object.describe(cx.catalog, &search_path(cx)))

@@ -509,12 +509,17 @@ fn coerce_array(
             }
             _ => in_out(cx, source, target, types::NO_TYPMOD, element.clone()),
         })
-        .collect::<Result<_>>()?;
-    Ok(Datum::Array(std::sync::Arc::new(Array {
-        element: target,
-        dimensions: array.dimensions.clone(),
-        elements,
-    })))
+        .collect::<Result<Vec<_>>>()?;
+    // A vector without elements has a dimension, which no array of none has.
+    let made = match elements.is_empty() {
+        true => Array::of(target, elements),
+        false => Array {
+            element: target,
+            dimensions: array.dimensions.clone(),
+            elements,
+        },
+    };
+    Ok(Datum::Array(std::sync::Arc::new(made)))
 }
 
 fn any_array(

@@ -8,6 +8,8 @@
 //! A row has the columns that the scan keeps ([`Scan::kept`]), then the key and the oid of the table where
 //! they are asked for.
 
+use std::collections::BTreeSet;
+
 use base::engine::{Direction, RowBatch, RowLock};
 use base::key::successor;
 use base::limits::SCAN_BATCH_ROWS;
@@ -21,6 +23,7 @@ use super::staged::{Stages, Taken};
 use super::statistics::counted;
 use super::{inverted, rows, Exec};
 use crate::exec::program::Evaluate;
+use crate::state::cursor::current_row;
 use catalog::KeyOrder;
 use planner::plan::{Row, Scan};
 use types::Datum;
@@ -85,6 +88,13 @@ impl<'p> ScanCursor<'p> {
     /// Where to look; a full key is looked up at once.
     fn start(&mut self, cx: &mut Exec<'_>) -> Result<()> {
         let scan = self.scan;
+        if let Some(cursor) = &scan.current_of {
+            let cursors = &cx.host.shared().cursors;
+            let key = current_row(cursors, cx.catalog, cursor, &scan.table)?;
+            let keys: BTreeSet<Key> = key.into_iter().collect();
+            self.keys = Some((keys.into_iter(), Reservation::of("The row of a cursor")));
+            return Ok(());
+        }
         if let Some(access) = &scan.inverted {
             self.keys = inverted::row_keys(access, &scan.table, cx)?
                 .map(|(keys, held)| (keys.into_iter(), held));

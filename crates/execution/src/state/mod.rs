@@ -9,6 +9,7 @@
 
 pub mod activity;
 pub mod constraints;
+pub mod cursor;
 pub mod notify;
 pub mod prepared;
 pub mod secrets;
@@ -37,6 +38,7 @@ use constraints::{Constraints, Transition};
 use notify::Notify;
 use statistics::{Counting, Snapshot};
 
+pub use cursor::CursorInfo;
 pub use prepared::{Named, Prepared};
 pub use sink::KeptRows;
 pub use sink::{
@@ -148,21 +150,6 @@ impl std::fmt::Debug for SessionStart {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "SessionStart({} at {})", self.user, self.database)
     }
-}
-
-/// What `pg_cursors` shows of a cursor.
-#[derive(Clone, Debug)]
-pub struct CursorInfo {
-    /// Its name.
-    pub name: String,
-    /// The DECLARE.
-    pub statement: String,
-    /// WITH HOLD?
-    pub holdable: bool,
-    /// May it go back?
-    pub scrollable: bool,
-    /// When it was declared.
-    pub created: i64,
 }
 
 /// Values of a sequence that the session has taken and not yet used (CACHE).

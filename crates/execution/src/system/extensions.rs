@@ -168,10 +168,9 @@ fn made_methods(
 
 /// That casts, aggregates and access methods are members of extensions.
 fn others_of_extensions(catalog: &Catalog, rows: &mut Rows) {
-    /// The oids of `pg_cast` and `pg_am`.
-    const CASTS: u32 = 2_605;
+    /// The oid of `pg_am`.
     const METHODS: u32 = 2_601;
-    let casts = made_casts(catalog).map(|(made, _, number)| (made, CASTS, number));
+    let casts = made_casts(catalog).map(|(made, _, number)| (made, Address::CAST, number));
     let aggregates = made_aggregates(catalog);
     let aggregates = aggregates.map(|(made, own)| (made, Address::PROC, own.oid));
     let methods = made_methods(catalog).map(|(made, method)| (made, METHODS, method.0));

@@ -46,6 +46,7 @@ pub(super) const ROWS: &[OfCatalog] = &[
     }),
     ("pg_default_acl", default_privileges),
     ("pg_depend", dependencies),
+    ("pg_depend", user_types::dependencies_of_casts),
     ("pg_description", descriptions),
     ("pg_index", |catalog, rows| {
         for table in user_tables(catalog) {
@@ -56,11 +57,13 @@ pub(super) const ROWS: &[OfCatalog] = &[
     ("pg_inherits", partitions::inherits),
     ("pg_namespace", namespaces),
     ("pg_partitioned_table", partitions::tables),
+    ("pg_cast", user_types::casts),
     ("pg_policy", |catalog, rows| {
         for table in user_tables(catalog) {
             policies(table, rows);
         }
     }),
+    ("pg_range", user_types::ranges),
     ("pg_rewrite", rules),
     ("pg_sequence", sequences),
     ("pg_trigger", triggers::rows),
@@ -727,6 +730,7 @@ fn address(catalog: &Catalog, object: Object) -> (u32, u32, usize) {
         Object::Type(id) => (Address::TYPE, id.0, 0),
         Object::Routine(oid) => (Address::PROC, oid, 0),
         Object::Extension(oid) => (Address::EXTENSION, oid, 0),
+        Object::Cast(oid) => (Address::CAST, oid, 0),
     }
 }
 

@@ -74,7 +74,7 @@ fn procedure_row(catalog: &Catalog, routine: &Routine, rows: &mut Rows) {
     let cost = match (routine.cost, routine.language) {
         (cost, _) if cost > 0.0 => cost,
         (_, Language::Sql | Language::PlPgSql) => 100.0,
-        (_, Language::C) => 1.0,
+        (_, Language::C | Language::Internal) => 1.0,
     };
     let count = match (routine.rows, routine.set) {
         (count, true) if count > 0.0 => count,

@@ -1,4 +1,4 @@
-//! What `pg_type`, `pg_enum` and, of domains, `pg_constraint` say of types of one's own.
+//! What `pg_type`, `pg_enum`, `pg_range` and, of domains, `pg_constraint` say of types of one's own.
 
 use super::builtin::{self, type_row};
 use super::objects::{acl, user_tables};
@@ -6,7 +6,8 @@ use super::rows::{char, flag, int, oid, small, text, Rows};
 use super::type_functions;
 use catalog::cluster::Address;
 use catalog::user_type::array_name;
-use catalog::{collation, Catalog, Column, Domain, Table, TypeBody, UserType};
+use catalog::{collation, CastHow, Catalog, Column, Domain, RangeOf, Table, TypeBody, UserType};
+use functions::CastContext;
 use planner::bind::stored::{domain_check_node, domain_default_node};
 use types::type_id::TypeInfo;
 use types::{Datum, TypeId};
@@ -116,6 +117,8 @@ fn put(catalog: &Catalog, made: &UserType, id: TypeId, rows: &mut Rows) {
         TypeBody::Domain(_) => b'd',
         TypeBody::Composite(_) => b'c',
         TypeBody::Base => b'b',
+        TypeBody::Range(_) => b'r',
+        TypeBody::Multirange => b'm',
     };
     // Whoever may use a type may use arrays of it: they have no list of their own.
     let given = match is_array {
@@ -208,6 +211,88 @@ pub(super) fn labels(catalog: &Catalog, rows: &mut Rows) {
                 ("enumtypid", oid(made.id.0)),
                 ("enumsortorder", Datum::Float4(label.order)),
                 ("enumlabel", text(&label.name)),
+            ]);
+        }
+    }
+}
+
+/// The ranges, each with its multirange, and what is known of it.
+fn made_ranges(catalog: &Catalog) -> impl Iterator<Item = (TypeId, TypeId, &RangeOf)> {
+    let all = catalog.user_types.iter();
+    all.filter_map(|made| Some((made.id, made.id.range_multirange()?, made.range()?)))
+}
+
+/// `pg_range`.
+pub(super) fn ranges(catalog: &Catalog, rows: &mut Rows) {
+    for (range, multirange, of) in made_ranges(catalog) {
+        rows.push([
+            ("rngtypid", oid(range.0)),
+            (
+                "rngsubtype",
+                oid(range.range_element().map_or(0, |ty| ty.0)),
+            ),
+            ("rngmultitypid", oid(multirange.0)),
+            ("rngcollation", oid(of.collation)),
+            ("rngsubopc", oid(of.class)),
+            ("rngcanonical", oid(0)),
+            ("rngsubdiff", oid(of.difference)),
+        ]);
+    }
+}
+
+/// `pg_cast`: the casts that users have made, and each range becomes its multirange where that is asked
+/// for.
+pub(super) fn casts(catalog: &Catalog, rows: &mut Rows) {
+    for cast in catalog.casts.iter() {
+        rows.push([
+            ("oid", oid(cast.oid)),
+            ("castsource", oid(cast.source.0)),
+            ("casttarget", oid(cast.target.0)),
+            ("castfunc", oid(cast.function())),
+            (
+                "castcontext",
+                char(match cast.context {
+                    CastContext::Implicit => b'i',
+                    CastContext::Assignment => b'a',
+                    CastContext::Explicit => b'e',
+                }),
+            ),
+            (
+                "castmethod",
+                char(match cast.how {
+                    CastHow::Function(_) => b'f',
+                    CastHow::InOut => b'i',
+                    CastHow::Binary => b'b',
+                }),
+            ),
+        ]);
+    }
+    for (range, multirange, of) in made_ranges(catalog) {
+        let function = catalog.cast_to_multirange(multirange);
+        rows.push([
+            ("oid", oid(of.cast)),
+            ("castsource", oid(range.0)),
+            ("casttarget", oid(multirange.0)),
+            ("castfunc", oid(function.unwrap_or(0))),
+            ("castcontext", char(b'e')),
+            ("castmethod", char(b'f')),
+        ]);
+    }
+}
+
+/// That these casts are parts of their types and functions.
+pub(super) fn dependencies_of_casts(catalog: &Catalog, rows: &mut Rows) {
+    for (range, multirange, of) in made_ranges(catalog) {
+        let function = catalog.cast_to_multirange(multirange);
+        let types = [range, multirange].map(|ty| (Address::TYPE, ty.0));
+        let function = function.map(|function| (Address::PROC, function));
+        for (class, object) in types.into_iter().chain(function) {
+            rows.push([
+                ("classid", oid(Address::CAST)),
+                ("objid", oid(of.cast)),
+                ("refclassid", oid(class)),
+                ("refobjid", oid(object)),
+                ("deptype", char(b'i')),
             ]);
         }
     }

@@ -14,7 +14,7 @@ use super::window::{clause_words, window_in};
 use super::{boxed, inner, strings, Binder};
 use crate::plan::{Agg, AggregateCall, Expr, ExprKind, Func, How};
 use functions::extensions::of_type;
-use functions::resolve::{resolve_aggregate, resolve_aggregate_among};
+use functions::resolve::{resolve_aggregate, resolve_aggregate_among, resolve_function_with};
 use functions::{
     aggregates_named, resolve_function, resolve_window, resolve_with_array, with_array, Aggregate,
     Function, FunctionMatch,
@@ -115,7 +115,9 @@ impl Binder<'_> {
             // Only `count(*)` has no arguments.
             true => self.refuse_without_star(name, location)?,
             false => {
-                let found = resolve_aggregate_among(&names.join("."), &types, &aggregates);
+                let unasked = self.unasked();
+                let found =
+                    resolve_aggregate_among(&names.join("."), &types, &aggregates, &unasked);
                 found.map_err(|error| self.place(error, location))?
             }
         };
@@ -130,7 +132,7 @@ impl Binder<'_> {
                 let message = format!("WITHIN GROUP is required for ordered-set aggregate {name}");
                 return Err(self.error(SqlState::WRONG_OBJECT_TYPE, message, location));
             }
-            self.calls(found.aggregate.oid);
+            self.calls_over(found.aggregate.oid, call.over.is_some());
             let what = match call.over {
                 Some(_) => "window",
                 None => "aggregate",
@@ -404,7 +406,8 @@ impl Binder<'_> {
         location: i32,
     ) -> Result<Expr> {
         let types: Vec<_> = args.iter().map(|arg| arg.ty).collect();
-        let found = match resolve_function(name, &types) {
+        let chosen = resolve_function_with(name, &types, &self.unasked());
+        let found = match chosen {
             Ok(found) => found,
             // `text(x)` and the like are casts (PostgreSQL 15 manual, section 10.3).
             Err(error) => match (TypeId::by_name(name), args.as_slice()) {

@@ -6,7 +6,7 @@ use base::{Error, Result, SqlState};
 
 use super::Binder;
 use crate::plan::{Expr, ExprKind, Func, How, Location};
-use functions::{find_coercion, select_common_type, CastContext, Coercion, Function};
+use functions::{find_coercion, ranges, select_common_type, CastContext, Coercion, Function};
 use types::{self, Category, Datum, TypeId, NO_TYPMOD};
 
 impl Expr {
@@ -61,12 +61,22 @@ impl Binder<'_> {
         if expr.ty.category() == Category::Composite && ty == TypeId::RECORD {
             return Ok(Ok(self.row_as_record(expr)));
         }
+        if let Some(made) = self.cast_of_own(expr.ty, ty, context)? {
+            return match made {
+                Some(cast) => self.by_own_cast(expr, cast, (ty, typmod), explicit).map(Ok),
+                None => Ok(Err(expr)),
+            };
+        }
         let Some(how) = find_coercion(expr.ty, ty, context) else {
             return Ok(Err(expr));
         };
         if let Some(function) = called(&how) {
-            // One of an extension is called by its routine.
-            let routine = self.cx.catalog.routine_of_function(function);
+            // One of an extension, and of a range of one's own, is called by its routine.
+            let catalog = self.cx.catalog;
+            let routine = match ranges::is_constructor(function) {
+                true => catalog.cast_to_multirange(ty.array_element().unwrap_or(ty)),
+                false => catalog.routine_of_function(function),
+            };
             self.calls(routine.unwrap_or(function.oid));
         }
         if let Coercion::Function(function) = how {
@@ -318,7 +328,7 @@ pub(super) fn one_typmod(values: &[Expr]) -> i32 {
     }
 }
 
-fn fit(expr: Expr, typmod: i32, explicit: bool) -> Expr {
+pub(super) fn fit(expr: Expr, typmod: i32, explicit: bool) -> Expr {
     if typmod == NO_TYPMOD || expr.typmod == typmod {
         return expr;
     }

@@ -30,14 +30,16 @@ use super::naming::parts_of;
 use super::scope::{Scope, ScopeTable};
 use super::select::{is_with_ties, sort_order};
 use super::stored::is_row_of;
-use super::{boxed, inner, strings, Binder};
+use super::{boxed, inner, strings, Binder, OutputColumn};
 use crate::deparse::layout::{shifted, spaced, Layout, ITEM, STEP};
 use crate::deparse::{expression, sort_key, window, Names, Style};
 use crate::plan::{Expr, ExprKind, SubQuery};
+use catalog::cast::without_note;
 use catalog::Table;
 use functions::strings::quote_identifier;
+use functions::CastContext;
 use syntax::parser::{self, NodeEnum};
-use types::EvalContext;
+use types::{EvalContext, TypeId, NO_TYPMOD};
 
 /// Where an item of GROUP BY stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,7 +142,7 @@ impl Binder<'_> {
         else {
             return Err(Error::internal("a view of no query"));
         };
-        let laid_out = self.in_stored_text(|binder| {
+        let laid_out = self.in_stored_text(query, |binder| {
             // Views among its items stay what they are.
             binder.recorded = Some(Default::default());
             let text = binder.laid_out(view, select, pretty);
@@ -156,8 +158,8 @@ impl Binder<'_> {
     /// The query in the layout in which the catalog has it, with the names that the view's columns
     /// have now.
     fn as_stored(&mut self, view: &Table, query: &str) -> Result<String> {
-        let text = self.renamed(query)?;
-        let given = self.expand(view)?.columns;
+        let text = self.renamed(without_note(query))?;
+        let given = self.expand(view, None)?.columns;
         let given = given.iter().map(|column| column.name.as_str());
         if given.eq(view.columns.iter().map(|column| column.name.as_str())) {
             return Ok(format!(" {text};"));
@@ -217,6 +219,8 @@ impl Binder<'_> {
         layout: &mut Layout,
     ) -> Result<Option<()>> {
         let is_select = is_alone(select) && select.values_lists.is_empty();
+        let shown = self.shown_queries.as_mut();
+        let united = shown.and_then(|shown| shown.united.take());
         let mut scope = Scope::inside(parent);
         if is_select {
             let mut next = 0;
@@ -238,7 +242,7 @@ impl Binder<'_> {
             }
         }
         let done = match is_select {
-            true => self.select_text(select, &scope, names, layout),
+            true => self.select_text(select, &scope, (names, united.as_deref()), layout),
             false => {
                 let hidden = self
                     .shown_queries
@@ -374,15 +378,14 @@ impl Binder<'_> {
         names: Called<'_>,
         layout: &mut Layout,
     ) -> Result<Option<()>> {
-        if let Some(shown) = &mut self.shown_queries {
-            shown.united = true;
-        }
         let (Some(left), Some(right)) = (&select.larg, &select.rarg) else {
             return Ok(None);
         };
+        let types = self.output_columns(select, parent)?;
+        let types: Vec<_> = types.iter().map(|column| column.ty).collect();
         let nested = !is_alone(left) && (left.op != select.op || left.all != select.all);
         if self
-            .part_text(left, (nested, false), parent, names, layout)?
+            .part_text(left, (nested, false), parent, (names, &types), layout)?
             .is_none()
         {
             return Ok(None);
@@ -398,7 +401,7 @@ impl Binder<'_> {
         layout.text(if select.all { "ALL " } else { "" });
         let nested = !is_alone(right);
         if self
-            .part_text(right, (nested, true), parent, names, layout)?
+            .part_text(right, (nested, true), parent, (names, &types), layout)?
             .is_none()
         {
             return Ok(None);
@@ -416,8 +419,8 @@ impl Binder<'_> {
                 },
                 NodeEnum::ColumnRef(column) => {
                     let wanted = strings(&column.fields);
-                    let own = self.output_names(select, parent)?;
-                    let own = own.iter().position(|own| wanted == [own.as_str()]);
+                    let own = self.output_columns(select, parent)?;
+                    let own = own.iter().position(|own| wanted == [own.name.as_str()]);
                     own.map(|own| own + 1)
                 }
                 _ => None,
@@ -452,17 +455,16 @@ impl Binder<'_> {
         done
     }
 
-    /// What the columns of a query call themselves.
-    fn output_names(
+    /// The columns of a query, as they call themselves.
+    fn output_columns(
         &mut self,
         select: &SelectStmt,
         parent: Option<&Scope<'_>>,
-    ) -> Result<Vec<String>> {
+    ) -> Result<Vec<OutputColumn>> {
         let laying = self.pause_layout();
         let bound = self.select(select, parent);
         self.resume_layout(laying);
-        let columns = bound?.columns.into_iter();
-        Ok(columns.map(|column| column.name).collect())
+        Ok(bound?.columns)
     }
 
     /// One side of UNION and its kin: in parentheses or not, the right one or the left.
@@ -471,7 +473,7 @@ impl Binder<'_> {
         part: &SelectStmt,
         (nested, right): (bool, bool),
         parent: Option<&Scope<'_>>,
-        names: Called<'_>,
+        (names, types): (Called<'_>, &[TypeId]),
         layout: &mut Layout,
     ) -> Result<Option<()>> {
         if nested {
@@ -504,6 +506,9 @@ impl Binder<'_> {
             }
             layout.text(&shifted(&inside.out, layout.level));
         } else {
+            if let Some(shown) = &mut self.shown_queries {
+                shown.united = Some(types.to_vec());
+            }
             let Some(text) = self.query_text(part, parent, names)? else {
                 return Ok(None);
             };
@@ -595,23 +600,29 @@ impl Binder<'_> {
         &mut self,
         select: &SelectStmt,
         scope: &Scope<'_>,
-        names: Called<'_>,
+        (names, united): (Called<'_>, Option<&[TypeId]>),
         layout: &mut Layout,
     ) -> Result<Option<()>> {
         layout.level += STEP;
         layout.text(" SELECT");
         let mut targets = Vec::new();
         let mut own_names = Vec::new();
-        let united = self
-            .shown_queries
-            .as_ref()
-            .is_some_and(|shown| shown.united);
-        for (expr, column) in self.targets(&select.target_list, scope)? {
-            // In UNION it is of the type of the other side, which is not known here.
-            if united && expr.is_untyped() {
-                return Ok(None);
-            }
-            targets.push(self.settle(expr)?);
+        for (place, (expr, column)) in self
+            .targets(&select.target_list, scope)?
+            .into_iter()
+            .enumerate()
+        {
+            let ty = united.and_then(|types| types.get(place)).copied();
+            targets.push(match ty.filter(|_| expr.is_untyped()) {
+                Some(ty) => {
+                    let coerced = self.try_coerce(expr, ty, NO_TYPMOD, CastContext::Implicit)?;
+                    match coerced {
+                        Ok(expr) => expr,
+                        Err(_) => return Ok(None),
+                    }
+                }
+                None => self.settle(expr)?,
+            });
             own_names.push(column.name);
         }
         let hides = matches!(names, Called::Nothing);
@@ -916,8 +927,9 @@ pub(super) struct Shown {
     pub(super) paused: bool,
     /// How many queries the one at work is inside of.
     depth: usize,
-    /// Whether there is a UNION or its kin.
-    united: bool,
+    /// The types of the columns of the UNION or its kin that the query which is laid out next is a side
+    /// of: those of its literals without a type.
+    united: Option<Vec<TypeId>>,
 }
 
 /// Queries nested deeper are shown as they are stored: a layout takes more of the stack than binding.

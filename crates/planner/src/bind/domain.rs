@@ -47,6 +47,7 @@ impl Binder<'_> {
             return Ok(Ok(expr));
         }
         let (base, typmod) = self.cx.catalog.base_type(domain);
+        let expr = self.parameter_of(domain, base, expr);
         let inner = match self.try_coerce(expr, base, typmod, context)? {
             Ok(inner) => inner,
             Err(expr) => return Ok(Err(expr)),
@@ -59,6 +60,21 @@ impl Binder<'_> {
             kind: ExprKind::Domain(Box::new(inner), test, context == CastContext::Explicit),
             domain,
         }))
+    }
+
+    /// A parameter of no type yet becomes one of the domain.
+    fn parameter_of(&mut self, domain: TypeId, base: TypeId, expr: Expr) -> Expr {
+        let ExprKind::Param(place) = expr.kind else {
+            return expr;
+        };
+        let known = self.params.get_mut(place).filter(|_| expr.is_untyped());
+        match known {
+            Some(known) if [TypeId::UNKNOWN, domain].contains(known) => {
+                *known = domain;
+                Expr { ty: base, ..expr }
+            }
+            _ => expr,
+        }
     }
 
     /// A value as a plan tests it: of a domain's base type, or any other that becomes that by an

@@ -122,7 +122,7 @@ impl Binder<'_> {
             let ty = keys[at].1.type_id;
             let value = |place: usize| Expr::new(ExprKind::Column(place), ty, -1);
             let name = operator.name;
-            let found = resolve_operator_among(name, ty, ty, &[operator])?;
+            let found = resolve_operator_among(name, ty, ty, &[operator], &[])?;
             let (left, right) = (value(at), value(keys.len() + at));
             let left = self.coerce_argument(left, found.argument_types[0])?;
             let right = self.coerce_argument(right, found.argument_types[1])?;

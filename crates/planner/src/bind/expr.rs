@@ -641,12 +641,12 @@ impl Binder<'_> {
                 all.to_mut().extend(others);
             }
         }
-        let found = resolve_operator_among(name, left, right, &all)
+        let found = resolve_operator_among(name, left, right, &all, &self.unasked())
             .map_err(|error| self.place(error, location))?;
         let kind = if left.is_of_extension() { left } else { right };
         if self.recorded.is_some() && schema.is_none() && kind.is_of_extension() {
             let everywhere = operators_for(name, kind);
-            let other = resolve_operator_among(name, left, right, &everywhere);
+            let other = resolve_operator_among(name, left, right, &everywhere, &[]);
             let is_hidden = |other: OperatorMatch| other.operator.oid != found.operator.oid;
             self.refuse_hidden(other.is_ok_and(is_hidden), name, location)?;
         }

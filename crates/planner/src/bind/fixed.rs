@@ -15,11 +15,13 @@ use super::expr::Place;
 use super::scope::Scope;
 use super::{strings, Binder, OutputColumn};
 use crate::plan::Needed;
+use catalog::cast::note;
 use catalog::view::BY_OID;
 use catalog::{Column, Table, Uses};
 use syntax::parser::{self, NodeEnum, Token, TokenKind};
 use types::own::kept_label;
-use types::{Array, Datum, TypeId};
+use types::range::ranges_of;
+use types::{Array, Bound, Datum, Range, TypeId};
 
 /// What a text names, gathered while it is bound.
 #[derive(Debug, Default)]
@@ -37,6 +39,8 @@ pub struct Recorded {
     /// The routines that compute operators of extensions which are used: their names stay as they
     /// are.
     pub operators: Vec<u32>,
+    /// Casts of users which are used, and their functions: they have no names there.
+    pub casts: Vec<u32>,
     /// Calls of routines: where, and which.
     pub routines: Vec<(i32, u32)>,
     /// Those in FROM that give rows of a table.
@@ -103,7 +107,15 @@ impl Recorded {
                 self.labels.push((location, kept_labels(array)));
                 self.of_constants.push(array.element);
             }
-            _ => {}
+            _ => {
+                let ranges = ranges_of(value).filter(|found| found.0.is_enum());
+                if let Some((element, ranges)) = ranges {
+                    let is_list = matches!(value, Datum::Multirange(_));
+                    let text = kept_ranges(ranges, is_list);
+                    self.labels.push((location, text));
+                    self.of_constants.push(element);
+                }
+            }
         }
     }
 
@@ -165,7 +177,7 @@ impl Recorded {
             found.extend(item.places.iter().map(|column| (place, *column)));
         }
         let named = self.types.iter().map(|named| named.1);
-        for oid in &self.operators {
+        for oid in self.operators.iter().chain(&self.casts) {
             relation(*oid);
         }
         for ty in named.chain(self.of_constants.iter().copied()) {
@@ -232,6 +244,7 @@ pub fn fix(text: &str, recorded: &Recorded) -> Result<String> {
         done = end;
     }
     out.push_str(&text[done..]);
+    out.push_str(&note(&recorded.casts));
     Ok(out)
 }
 
@@ -240,6 +253,30 @@ fn token_at(tokens: &[Token], location: i32) -> Result<usize> {
     tokens
         .binary_search_by_key(&place, |token| token.start)
         .map_err(|_| Error::internal(format!("no token at {location}")))
+}
+
+/// The text of ranges over labels as kept text has it.
+fn kept_ranges(ranges: &[Range], is_list: bool) -> String {
+    let one = |range: &Range| {
+        let Some((lower, upper)) = range.bounds() else {
+            return "empty".to_owned();
+        };
+        let label = |bound: &Bound| match bound.value {
+            Some(Datum::Unsigned8(place)) => kept_label(range.element(), place),
+            _ => String::new(),
+        };
+        let (open, close) = (
+            if lower.inclusive { '[' } else { '(' },
+            if upper.inclusive { ']' } else { ')' },
+        );
+        format!("{open}{},{}{close}", label(lower), label(upper))
+    };
+    let shown: Vec<_> = ranges.iter().map(one).collect();
+    match (is_list, shown.is_empty()) {
+        (true, _) => format!("{{{}}}", shown.join(",")),
+        (false, true) => "empty".to_owned(),
+        (false, false) => shown.concat(),
+    }
 }
 
 /// The text of an array of labels as kept text has it.
@@ -426,7 +463,7 @@ impl Binder<'_> {
     pub fn fixed(&mut self, node: &Node, column: &Column) -> Result<(String, Vec<u32>)> {
         let (text, recorded) = self.fixed_part(node, |binder, node| {
             let bound = binder.node(node, &Scope::default(), Place::DEFAULT)?;
-            if column.type_id.is_own() {
+            if column.type_id.is_own() || !binder.cx.catalog.casts.is_empty() {
                 binder.assign(bound, column.type_id, column.typmod, &column.name)?;
             }
             Ok(())
@@ -435,7 +472,7 @@ impl Binder<'_> {
         let types = types.chain(recorded.of_constants.iter().copied());
         let named = recorded.constants.iter().chain(&recorded.routines);
         let mut uses: Vec<_> = named.map(|named| named.1).collect();
-        uses.extend(&recorded.operators);
+        uses.extend(recorded.operators.iter().chain(&recorded.casts));
         uses.extend(types.map(|ty| ty.0));
         uses.sort_unstable();
         uses.dedup();
@@ -455,7 +492,8 @@ impl Binder<'_> {
         const PREFIX: &str = "SELECT ";
         let text = format!("{PREFIX}{}", parser::deparse_expression(node)?);
         let names_nothing = !text.contains("::") && !text.contains('\'');
-        if names_nothing && self.cx.catalog.routines.is_empty() {
+        let catalog = self.cx.catalog;
+        if names_nothing && catalog.routines.is_empty() && catalog.casts.is_empty() {
             return Ok((text[PREFIX.len()..].to_owned(), Recorded::default()));
         }
         let statements = parser::parse(&text)?;

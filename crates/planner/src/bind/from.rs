@@ -13,7 +13,10 @@ use pg_query::protobuf::{
 
 use super::expr::{Place, Sets};
 use super::fixed::CalledItem;
-use super::scope::{plain_column, query_column, table_columns, Scope, ScopeColumn, ScopeTable};
+use super::locking::has_lockable;
+use super::scope::{
+    plain_column, query_column, table_columns, ItemKind, Scope, ScopeColumn, ScopeTable,
+};
 use super::select::Body;
 use super::view::is_unpopulated;
 use super::{boxed, inner, rows_from, strings, Binder};
@@ -38,6 +41,21 @@ pub(super) fn refuse_only(range: &RangeVar, table: &catalog::Table) -> Result<()
     match table.kind == RelationKind::Partitioned && !range.inh {
         true => Err(Error::unsupported("ONLY of a partitioned table")),
         false => Ok(()),
+    }
+}
+
+/// What the item that was added last is to a locking clause.
+fn mark_last(scope: &mut Scope<'_>, kind: ItemKind) {
+    if let Some(item) = scope.tables.last_mut() {
+        item.kind = kind;
+    }
+}
+
+/// Whether a subquery has no FROM.
+fn reads_nothing(query: &RangeSubselect) -> bool {
+    match boxed(&query.subquery) {
+        Ok(NodeEnum::SelectStmt(select)) => select.from_clause.is_empty() && has_lockable(select),
+        _ => false,
     }
 }
 
@@ -85,8 +103,18 @@ impl Binder<'_> {
         self.deeper(|binder| match node {
             NodeEnum::RangeVar(range) => binder.range_var(range, scope, with_keys, next),
             NodeEnum::JoinExpr(join) => binder.join(join, scope, with_keys, next),
-            NodeEnum::RangeSubselect(query) => binder.range_subselect(query, scope, next),
-            NodeEnum::RangeFunction(function) => binder.range_function(function, scope, next),
+            NodeEnum::RangeSubselect(query) => {
+                let source = binder.range_subselect(query, scope, with_keys, next);
+                if reads_nothing(query) {
+                    mark_last(scope, ItemKind::Constant);
+                }
+                source
+            }
+            NodeEnum::RangeFunction(function) => {
+                let source = binder.range_function(function, scope, next);
+                mark_last(scope, ItemKind::Function);
+                source
+            }
             NodeEnum::RangeTableSample(_) => Err(Error::unsupported("TABLESAMPLE")),
             _ => Err(Error::unsupported("this kind of FROM item")),
         })
@@ -105,7 +133,9 @@ impl Binder<'_> {
                 column.unlisted = true;
             }
             let alias = range.alias.as_ref();
-            return self.query_item(body, columns, &range.relname, alias, scope, next);
+            let source = self.query_item(body, columns, &range.relname, alias, scope, next);
+            mark_last(scope, ItemKind::With);
+            return source;
         }
         let alias = range.alias.as_ref();
         let variables = self.cx.variables.filter(|_| range.schemaname.is_empty());
@@ -134,7 +164,7 @@ impl Binder<'_> {
             }
             RelationKind::View => match self.pull_up(&table, alias, scope, with_keys, next)? {
                 Some(source) => source,
-                None => self.view(&table, alias, scope, next)?,
+                None => self.view(&table, alias, scope, locked, next)?,
             },
             RelationKind::Table | RelationKind::MaterializedView | RelationKind::Partitioned => {
                 if is_unpopulated(&table) {
@@ -153,12 +183,6 @@ impl Binder<'_> {
             item.table = Some(table);
         }
         Ok(source)
-    }
-
-    /// Whether locking clauses, if there are any, mean an item of that alias or name.
-    pub(super) fn is_locked(&self, alias: Option<&Alias>, name: &str) -> bool {
-        let shown = alias.map_or(name, |alias| alias.aliasname.as_str());
-        self.locked.is_empty() || self.locked.iter().any(|locked| locked == shown)
     }
 
     /// The same scan with what policies ask of its rows, for these commands.
@@ -214,6 +238,7 @@ impl Binder<'_> {
             with_key,
             with_oid: false,
             partitions,
+            current_of: None,
             backward: false,
             computed,
             expected: None,
@@ -332,11 +357,26 @@ impl Binder<'_> {
         &mut self,
         query: &RangeSubselect,
         scope: &mut Scope<'_>,
+        with_keys: bool,
         next: &mut usize,
     ) -> Result<Source> {
         let NodeEnum::SelectStmt(select) = boxed(&query.subquery)? else {
             return Err(Error::internal("a subquery in FROM that is no SELECT"));
         };
+        let locking = (with_keys && select.values_lists.is_empty()).then(|| {
+            let alias = query.alias.as_ref();
+            self.locking(select, alias.map_or("", |alias| &alias.aliasname))
+        });
+        if let Some(locking) = locking
+            .as_ref()
+            .filter(|_| !query.lateral && self.may_merge())
+        {
+            if let Some(merged) = self.merged(select, locking, scope.parent, next)? {
+                let named = ("", query.alias.as_ref());
+                return self.merged_item(merged, None, named, scope);
+            }
+        }
+        let select = locking.as_ref().unwrap_or(select);
         let mut from = usize::MAX;
         let bound = if query.lateral {
             let beside = beside(scope);
@@ -649,6 +689,9 @@ impl Binder<'_> {
             on.extend(conjuncts(Some(condition)));
         }
         if let Some(alias) = &join.alias {
+            if with_keys && self.locks_all() {
+                return Err(Error::unsupported("an alias for a join of locked rows"));
+            }
             self.alias_join(alias, scope, first, first_merged)?;
         }
         joined(kind, left, right, on)
@@ -731,6 +774,7 @@ impl Binder<'_> {
         }
         let name = self.alias(Some(alias), "", &mut columns)?;
         scope.tables.push(ScopeTable::of(name, columns, start));
+        mark_last(scope, ItemKind::Join);
         Ok(())
     }
 }

@@ -40,6 +40,7 @@ pub mod collation;
 mod column_name;
 pub mod computed;
 pub mod copy;
+mod current_of;
 mod definition;
 mod definition_from;
 pub mod domain;
@@ -61,12 +62,14 @@ mod keyed;
 mod keys;
 mod level;
 pub mod literals;
+mod locking;
 mod merge;
 mod named;
 mod naming;
 mod ordered_set;
 mod outputs;
 pub mod own_aggregate;
+mod own_cast;
 mod partition;
 mod parts;
 mod policy;
@@ -102,14 +105,14 @@ use std::sync::Arc;
 
 use base::engine::TableLock;
 use base::{Error, Result, SqlState, TreeId};
-use pg_query::protobuf::{Node, RangeVar};
+use pg_query::protobuf::{LockingClause, Node, RangeVar};
 
 use self::literals::Literals;
 use crate::logical::columns_of;
 use crate::paths::{Methods, Planner, Statistics};
 use crate::plan::compile;
 use crate::plan::permit::{BoundFor, Required, UncheckedPlan};
-use crate::plan::{narrow_below, Expr, ExprKind, Plan, With};
+use crate::plan::{narrow_below, CursorTable, Expr, ExprKind, Plan, With};
 use catalog::access::column_in_address;
 use catalog::access::{Guarded, Privileges};
 use catalog::cluster::Address;
@@ -206,6 +209,8 @@ pub struct Bound {
     pub locks_rows: Option<&'static str>,
     /// A materialized view among what it reads that has no rows yet.
     pub unpopulated: Option<u32>,
+    /// Of the query of a cursor, the tables whose rows its own are made of.
+    pub cursor_tables: Vec<CursorTable>,
     /// Whether the plan rests on the time at which it was made (`'now'`).
     pub fleeting: bool,
 }
@@ -239,6 +244,8 @@ pub struct Binder<'a> {
     subqueries: usize,
     /// Whether the text at work comes from the catalog: relations stand in it by oid.
     stored: bool,
+    /// The casts of users that it may use, if it may not use all.
+    casts: Option<Vec<u32>>,
     /// Whether the next alias names all columns by place, dropped ones included.
     positional: bool,
     /// How many outer joins around the item at work may leave its rows out.
@@ -272,8 +279,17 @@ pub struct Binder<'a> {
     fleeting: bool,
     /// Whether the text is not to be run, so that policies are no matter.
     pub names_only: bool,
-    /// The items that a locking clause names with OF; none: all are locked.
-    locked: Vec<String>,
+    /// The locking clauses of the query at work.
+    locked: Vec<LockingClause>,
+    /// The conditions of items of its FROM that have become parts of it.
+    lifted: Vec<Expr>,
+    /// Whether the query that is bound next leaves it to INSERT which types its literals and its
+    /// parameters are of.
+    for_insert: bool,
+    /// Whether the query that is bound next is a cursor's, whose rows tell of which rows of tables they
+    /// are.
+    pub for_cursor: bool,
+    cursor_tables: Vec<CursorTable>,
     /// What is known of the data, if the plan is to rest on it.
     pub statistics: Option<&'a dyn Statistics>,
     /// By which ways rows are found and joined.
@@ -317,6 +333,7 @@ impl<'a> Binder<'a> {
             records: Vec::new(),
             subqueries: 0,
             stored: false,
+            casts: None,
             positional: false,
             nullable: 0,
             expanding: Vec::new(),
@@ -334,8 +351,12 @@ impl<'a> Binder<'a> {
             rests_on_role: false,
             fleeting: false,
             names_only: false,
+            lifted: Vec::new(),
             locked: Vec::new(),
             calling: false,
+            for_insert: false,
+            for_cursor: false,
+            cursor_tables: Vec::new(),
             exists: false,
             keying: false,
             within_keys: false,
@@ -408,6 +429,7 @@ impl<'a> Binder<'a> {
             writes,
             locks_rows: self.locks_rows.take(),
             unpopulated: self.unpopulated.take(),
+            cursor_tables: std::mem::take(&mut self.cursor_tables),
             fleeting: self.fleeting,
         }
     }
@@ -518,6 +540,7 @@ impl<'a> Binder<'a> {
             privileges,
             column,
             view_owner: self.checked_as,
+            over: false,
         };
         self.note(required);
     }
@@ -531,6 +554,11 @@ impl<'a> Binder<'a> {
     /// Notes that the statement calls a function, if something was said of who may. Whoever runs the
     /// statement must, below a view too.
     fn calls(&mut self, function: u32) {
+        self.calls_over(function, false);
+    }
+
+    /// The same, which is an aggregate with OVER or not.
+    fn calls_over(&mut self, function: u32, over: bool) {
         let address = Address::of(Address::PROC, function);
         if !self.cx.catalog.acls.contains_key(&address) {
             return;
@@ -541,6 +569,7 @@ impl<'a> Binder<'a> {
             privileges: Privileges::EXECUTE,
             column: 0,
             view_owner: self.acting,
+            over,
         };
         self.note(required);
     }

@@ -91,7 +91,7 @@ impl Binder<'_> {
         let offers: Vec<_> = offers
             .map(|(place, fitting)| fitting.offer(place))
             .collect();
-        let chosen = resolve_offered(name, &types, None, &offers);
+        let chosen = resolve_offered(name, &types, None, &offers, &self.unasked());
         let chosen = chosen.map_err(|error| self.place(error, location))?;
         let Some(Chosen::Offered(place, coerced, _)) = chosen else {
             return Ok(None);

@@ -21,6 +21,8 @@ pub(super) struct Outputs {
     pub order: Vec<Order>,
     /// DISTINCT ON, each with its place in the text.
     pub distinct_on: Vec<(Expr, i32)>,
+    /// How many of the last columns are not the query's own, but a cursor's.
+    pub hidden: usize,
 }
 
 impl Outputs {

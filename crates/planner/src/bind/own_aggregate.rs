@@ -46,6 +46,8 @@ pub struct PartFound {
     pub strict: bool,
     /// The declared types of its arguments.
     pub inputs: Vec<TypeId>,
+    /// Whether its result depends on the arguments alone.
+    pub immutable: bool,
 }
 
 /// A call of an aggregate of one's own.
@@ -87,7 +89,7 @@ impl Binder<'_> {
             );
             return Err(self.error(SqlState::WRONG_OBJECT_TYPE, message, location));
         }
-        self.calls(routine.oid);
+        self.calls_over(routine.oid, call.over.is_some());
         if let Some(recorded) = &mut self.recorded {
             recorded.routines.push((location, routine.oid));
         }
@@ -255,6 +257,7 @@ impl Binder<'_> {
                 result: routine.result,
                 strict: routine.strict,
                 inputs: routine.input_types(),
+                immutable: routine.volatility == b'i',
             });
         }
         let function = functions::function_by_oid(oid)?;
@@ -263,6 +266,7 @@ impl Binder<'_> {
             result: function.result,
             strict: function.strict,
             inputs: function.arguments.to_vec(),
+            immutable: function.volatility == functions::Volatility::Immutable,
         })
     }
 

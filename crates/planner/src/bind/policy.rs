@@ -268,7 +268,7 @@ impl Binder<'_> {
         needed: Option<&Needed>,
     ) -> Result<Expr> {
         self.policies.push(table.oid);
-        let bound = self.in_stored_text(|binder| {
+        let bound = self.in_stored_text(text, |binder| {
             let select = query_of_text(text)?;
             let (scope, value) = binder.policy_scope(table, &select, start, needed)?;
             let condition = binder.expr(&value, &scope, Place::POLICY)?;
@@ -374,7 +374,7 @@ impl Binder<'_> {
         self.names_only = true;
         let needed: Needed = Rc::new(RefCell::new(vec![false; table.columns.len()]));
         let recorded = Rc::new(RefCell::new(Recorded::default()));
-        self.in_stored_text(|binder| {
+        self.in_stored_text(text, |binder| {
             let select = query_of_text(text)?;
             let (scope, value) = binder.policy_scope(table, &select, 0, Some(&needed))?;
             binder.recorded = Some(Recorded::default());
@@ -397,7 +397,7 @@ impl Binder<'_> {
     /// What has become of the relations that it names.
     pub fn restated_policy(&mut self, old: &Arc<Table>, new: &Table, text: &str) -> Result<String> {
         self.names_only = true;
-        let (select, found) = self.in_stored_text(|binder| {
+        let (select, found) = self.in_stored_text(text, |binder| {
             let select = query_of_text(text)?;
             let (scope, value) = binder.policy_scope(old, &select, 0, None)?;
             let bound = binder.expr(&value, &scope, Place::POLICY)?;

@@ -21,7 +21,7 @@ use super::own_aggregate::OwnCall;
 use super::scope::Scope;
 use super::{boxed, inner, type_names, Binder};
 use crate::plan::{Expr, ExprKind, RoutineCall};
-use catalog::depend::routine_name;
+use catalog::depend::{routine_name, routine_path};
 use catalog::routine::{Argument, Language};
 use catalog::view::BY_OID;
 use catalog::{Routine, RoutineKind, PG_CATALOG};
@@ -87,7 +87,7 @@ impl Binder<'_> {
             return Vec::new();
         };
         let schemas: Vec<u32> = match names {
-            [_] => self.cx.search_path.to_vec(),
+            [_] => routine_path(self.cx.search_path),
             [.., schema, _] => catalog.schema(schema).map(|s| s.oid).into_iter().collect(),
             [] => Vec::new(),
         };
@@ -210,7 +210,13 @@ impl Binder<'_> {
             offers.iter().take_while(nearer).count()
         });
         let shown = names.join(".");
-        let chosen = resolve_offered(names[names.len() - 1], &types, with_built_in, &offers);
+        let chosen = resolve_offered(
+            names[names.len() - 1],
+            &types,
+            with_built_in,
+            &offers,
+            &self.unasked(),
+        );
         let chosen = chosen.map_err(|error| match error.state() {
             SqlState::INDETERMINATE_DATATYPE => {
                 base::Error::new(SqlState::DATATYPE_MISMATCH, error.message())
@@ -392,6 +398,7 @@ impl Binder<'_> {
             written: as_written,
             routine,
             caller: self.acting,
+            cast: None,
         };
         let mut called = Expr::new(ExprKind::Routine(Rc::new(call), args), base, location);
         if result.is_of_domain() {

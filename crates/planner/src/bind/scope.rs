@@ -62,6 +62,25 @@ pub struct ScopeTable {
     pub nullable: bool,
     /// Where the oid of the table stands that has the row, if it is a partitioned one.
     pub oid: Option<usize>,
+    /// What it is to a locking clause.
+    pub kind: ItemKind,
+    /// The items that stand in its place, if it is a query that has become a part of the one around it.
+    pub parts: Vec<ScopeTable>,
+}
+
+/// What an item of FROM is to a locking clause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ItemKind {
+    /// A relation, or a query that reads some.
+    Lockable,
+    /// A query that reads nothing.
+    Constant,
+    /// A query of WITH.
+    With,
+    /// A function.
+    Function,
+    /// A join with an alias.
+    Join,
 }
 
 /// The columns of one query level.
@@ -126,6 +145,16 @@ impl ScopeTable {
             joined: false,
             nullable: false,
             oid: None,
+            kind: ItemKind::Lockable,
+            parts: Vec::new(),
+        }
+    }
+
+    /// What stands in its place in the row: itself, or its parts.
+    pub fn in_row(&self) -> Vec<&ScopeTable> {
+        match self.parts.is_empty() {
+            true => vec![self],
+            false => self.parts.iter().flat_map(ScopeTable::in_row).collect(),
         }
     }
 

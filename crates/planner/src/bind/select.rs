@@ -2,32 +2,29 @@
 
 use std::rc::Rc;
 
-use base::engine::{LockWait, RowLock};
 use base::{Error, Result, SqlState};
-use pg_query::protobuf::{
-    LockClauseStrength, LockWaitPolicy, LockingClause, Node, SelectStmt, SetOperation as SetOp,
-    SortBy, SortByDir, SortByNulls,
-};
+use pg_query::protobuf::{Node, SelectStmt, SetOperation as SetOp, SortBy, SortByDir, SortByNulls};
 
 use super::column_name::column_name;
+use super::current_of::with_key;
 use super::expr::Place;
 use super::extreme;
 use super::group::{settle_places, Grouping};
 use super::keys::{Keys, Parts};
+use super::locking::check_lockable;
 use super::naming::parts_of;
 use super::outputs::{Order, Outputs};
 use super::project_set::{self, projection};
-use super::scope::Scope;
+use super::scope::{Scope, ScopeTable};
 use super::window_plan::windows;
 use super::{boxed, inner, strings, Binder, OutputColumn};
 use crate::logical::{all_of, conjuncts, Source};
 use crate::paths::access::scan_in_order;
 use crate::paths::filtered;
+use crate::paths::reduce::reduced;
 use crate::plan::compile;
-use crate::plan::{Expr, ExprKind, LockRows, Plan, SortKey};
+use crate::plan::{Expr, ExprKind, Plan, SortKey};
 use catalog::access::Guarded;
-use catalog::local::is_local;
-use catalog::RelationKind;
 use syntax::parser::NodeEnum;
 use types::{Datum, TypeId};
 
@@ -126,17 +123,22 @@ impl Binder<'_> {
         }
         let exists = std::mem::take(&mut self.exists);
         let keying = std::mem::take(&mut self.keying);
+        let for_insert = std::mem::take(&mut self.for_insert);
+        let for_cursor = std::mem::take(&mut self.for_cursor);
         self.query_depth += 1;
         let bound = self.deeper(|binder| {
             let begun = binder.subqueries;
             let before =
                 binder.with_clause(select.with_clause.as_ref(), || parts_of(select), parent)?;
             let anew = std::mem::take(&mut binder.with_escapes);
+            check_lockable(select)?;
             let query = match SetOp::try_from(select.op) {
                 Ok(SetOp::SetopNone) | Ok(SetOp::Undefined) | Err(_) => {
                     if select.values_lists.is_empty() {
                         binder.exists = exists;
                         binder.keying = keying;
+                        binder.for_insert = for_insert;
+                        binder.for_cursor = for_cursor;
                         binder.simple_select(select, parent)
                     } else {
                         binder.values(select, parent)
@@ -196,23 +198,36 @@ impl Binder<'_> {
     fn simple_select(&mut self, select: &SelectStmt, parent: Option<&Scope<'_>>) -> Result<Query> {
         let exists = std::mem::take(&mut self.exists);
         let keying = std::mem::take(&mut self.keying);
+        // What is sorted or told apart has a type.
+        let for_insert = std::mem::take(&mut self.for_insert)
+            && select.sort_clause.is_empty()
+            && select.distinct_clause.is_empty()
+            && select.group_clause.is_empty();
+        let for_cursor = std::mem::take(&mut self.for_cursor);
         if select.into_clause.is_some() {
             return Err(Error::unsupported("SELECT INTO"));
         }
         let mut scope = Scope::inside(parent);
         let locking = !select.locking_clause.is_empty();
         let mut next = 0;
-        let locked = std::mem::replace(&mut self.locked, locked_names(select));
+        let locked = self.lock_by(select);
+        let around = std::mem::take(&mut self.lifted);
         let source = self.bind_from(&select.from_clause, &mut scope, locking, &mut next);
         self.locked = locked;
-        let source = source?;
+        let lifted = std::mem::replace(&mut self.lifted, around);
+        let mut source = source?;
+        let keyed = match &mut source {
+            Some(source) if for_cursor && !locking => with_key(source, &scope, &mut next),
+            _ => None,
+        };
         scope.beyond.set(next);
         let (source, mut conditions) = match (source, locking) {
             // What is locked is tested again, so that its conditions stay whole.
             (Some(source), false) => self.where_joined(&select.where_clause, &scope, source)?,
             (source, _) => {
                 let condition = self.where_clause(&select.where_clause, &scope)?;
-                (source, conjuncts(condition))
+                let own = conjuncts(condition);
+                (source, lifted.into_iter().chain(own).collect())
             }
         };
         let keys = keying.then(|| Keys::of(&mut conditions));
@@ -234,14 +249,20 @@ impl Binder<'_> {
             }
         };
         let locations: Vec<_> = exprs.iter().map(Expr::leftmost).collect();
+        let is_open_parameter = |expr: &Expr| {
+            for_insert && expr.is_untyped() && matches!(expr.kind, ExprKind::Param(_))
+        };
         let literal = |expr: &Expr| {
             let open = expr.is_untyped() && matches!(expr.kind, ExprKind::Const(..));
-            open.then(|| expr.clone())
+            (open || is_open_parameter(expr)).then(|| expr.clone())
         };
         let literals: Vec<_> = exprs.iter().map(literal).collect();
         for (expr, column) in exprs.iter_mut().zip(&mut columns) {
             let taken = std::mem::replace(expr, Expr::constant(Datum::Null, TypeId::TEXT, -1));
-            *expr = self.settle(taken)?;
+            // INSERT has taken it as it is.
+            if !is_open_parameter(&taken) {
+                *expr = self.settle(taken)?;
+            }
             column.ty = expr.ty;
             column.typmod = match self.query_depth {
                 1 => expr.typmod,
@@ -253,6 +274,7 @@ impl Binder<'_> {
             exprs,
             order,
             distinct_on,
+            hidden: 0,
         };
         if let Some(keys) = keys {
             let parts = Parts {
@@ -266,14 +288,31 @@ impl Binder<'_> {
             self.add_keys(keys, parts);
         }
         let mut rechecks = Vec::new();
-        for item in scope.tables.iter().filter(|_| locking) {
+        let items = scope.tables.iter().filter(|_| locking);
+        for item in items.flat_map(ScopeTable::in_row) {
             let own = source
                 .iter()
                 .flat_map(|source| source.conditions_of(item.start));
-            rechecks.push(all_of(own.chain(conditions.iter().cloned()).collect()));
+            let all = own.chain(conditions.iter().cloned()).collect();
+            rechecks.push((item.start, all_of(all)));
         }
+        let mut nullable = Vec::new();
+        let source = match (source, locking) {
+            (Some(source), true) => {
+                let source = reduced(source, &conditions);
+                source.add_nullable(false, &mut nullable);
+                Some(source)
+            }
+            (source, _) => source,
+        };
         let grouped = grouping.is_some() || having.is_some() || outputs.aggregates();
         let windowed = outputs.windows();
+        if let Some((table, place)) = keyed.filter(|_| !grouped && !windowed) {
+            let sets = outputs.all().any(Expr::has_sets);
+            if select.distinct_clause.is_empty() && !sets {
+                outputs.hidden = self.add_cursor_row(table, (place, None), &mut outputs.exprs);
+            }
+        }
         let simple = !(grouped || windowed || locking) && is_plain(select, &outputs);
         let body = match source {
             Some(source) if simple => Body::Simple(Box::new(Simple {
@@ -290,7 +329,9 @@ impl Binder<'_> {
                 if locking {
                     let sets = outputs.all().any(Expr::has_sets);
                     self.check_locking(select, (grouped, windowed, sets))?;
+                    self.check_not_nullable(select, &nullable, &scope)?;
                     let (exprs, order) = (outputs.exprs, outputs.order);
+                    self.for_cursor = for_cursor;
                     return self
                         .finish_locking(select, plan, exprs, order, columns, rechecks, &scope);
                 }
@@ -326,33 +367,6 @@ impl Binder<'_> {
                 Ok(projection(plan, &simple.exprs))
             }
         }
-    }
-
-    /// FOR UPDATE takes rows of tables.
-    fn check_locking(
-        &self,
-        select: &SelectStmt,
-        (grouped, windowed, sets): (bool, bool, bool),
-    ) -> Result<()> {
-        let what = if !select.distinct_clause.is_empty() {
-            "DISTINCT clause"
-        } else if !select.group_clause.is_empty() {
-            "GROUP BY clause"
-        } else if select.having_clause.is_some() {
-            "HAVING clause"
-        } else if grouped {
-            "aggregate functions"
-        } else if windowed {
-            "window functions"
-        } else if sets {
-            "set-returning functions in the target list"
-        } else {
-            return Ok(());
-        };
-        Err(Error::new(
-            SqlState::FEATURE_NOT_SUPPORTED,
-            format!("{} is not allowed with {what}", locking_words(select)),
-        ))
     }
 
     pub(super) fn where_clause(
@@ -600,8 +614,9 @@ impl Binder<'_> {
             mut exprs,
             mut order,
             distinct_on: on,
+            hidden,
         } = outputs;
-        let width = columns.len();
+        let width = columns.len() + hidden;
         let distinct = !select.distinct_clause.is_empty();
         let with_ties = is_with_ties(select);
         if !distinct && !with_ties && in_order(&mut input, &order, self.few_wanted(select)) {
@@ -724,133 +739,9 @@ impl Binder<'_> {
     }
 
     /// Whether a query's order is worth an index that leads from entry to row.
-    fn few_wanted(&self, select: &SelectStmt) -> bool {
+    pub(super) fn few_wanted(&self, select: &SelectStmt) -> bool {
         let limited = select.limit_count.is_some();
         (limited && self.methods.by_index()) || !self.methods.sort
-    }
-
-    /// FOR UPDATE: sorts, locks and limits the input's rows, then projects them.
-    #[allow(clippy::too_many_arguments)]
-    fn finish_locking(
-        &mut self,
-        select: &SelectStmt,
-        input: Plan,
-        exprs: Vec<Expr>,
-        order: Vec<Order>,
-        columns: Vec<OutputColumn>,
-        rechecks: Vec<Option<Expr>>,
-        scope: &Scope<'_>,
-    ) -> Result<Query> {
-        let mut plan = input;
-        if !order.is_empty() && !in_order(&mut plan, &order, self.few_wanted(select)) {
-            let keys = order
-                .into_iter()
-                .map(|(value, descending, nulls_first)| SortKey {
-                    value: compile(&value),
-                    ty: value.ty,
-                    descending,
-                    nulls_first,
-                });
-            plan = Plan::Sort(Rc::new(plan), keys.collect());
-        }
-        let mut locks = Vec::new();
-        for node in &select.locking_clause {
-            let NodeEnum::LockingClause(clause) = inner(node)? else {
-                continue;
-            };
-            self.locking_clause(clause, &rechecks, scope, &mut locks)?;
-        }
-        self.note_locks(&locks);
-        plan = Plan::Lock(Rc::new(plan), locks);
-        if is_with_ties(select) {
-            return Err(Error::unsupported("FETCH FIRST … WITH TIES of locked rows"));
-        }
-        plan = self.limit(select, plan, Vec::new(), scope)?;
-        Ok(Query {
-            body: Body::Plan(Box::new(projection(plan, &exprs))),
-            literals: vec![None; columns.len()],
-            locations: exprs.iter().map(|expr| expr.location.0).collect(),
-            columns,
-            escapes: scope.escapes.get(),
-        })
-    }
-
-    /// A statement with locking clauses is called after the outermost, by how that locks the first of
-    /// its tables. Temporary tables are nobody else's.
-    fn note_locks(&mut self, locks: &[LockRows]) {
-        let shared = locks.iter().any(|lock| !is_local(lock.table.oid));
-        if !shared && self.locks_rows.is_none() {
-            return;
-        }
-        self.locks_rows = Some(match locks.first().map(|lock| lock.strength) {
-            None => "SELECT",
-            Some(RowLock::KeyShare) => "SELECT FOR KEY SHARE",
-            Some(RowLock::Share) => "SELECT FOR SHARE",
-            Some(RowLock::NoKeyUpdate) => "SELECT FOR NO KEY UPDATE",
-            Some(RowLock::Update) => "SELECT FOR UPDATE",
-        });
-    }
-
-    fn locking_clause(
-        &mut self,
-        clause: &LockingClause,
-        rechecks: &[Option<Expr>],
-        scope: &Scope<'_>,
-        locks: &mut Vec<LockRows>,
-    ) -> Result<()> {
-        let strength = match LockClauseStrength::try_from(clause.strength) {
-            Ok(LockClauseStrength::LcsForkeyshare) => RowLock::KeyShare,
-            Ok(LockClauseStrength::LcsForshare) => RowLock::Share,
-            Ok(LockClauseStrength::LcsFornokeyupdate) => RowLock::NoKeyUpdate,
-            _ => RowLock::Update,
-        };
-        let wait = match LockWaitPolicy::try_from(clause.wait_policy) {
-            Ok(LockWaitPolicy::LockWaitSkip) => LockWait::Skip,
-            Ok(LockWaitPolicy::LockWaitError) => LockWait::NoWait,
-            _ => LockWait::Block,
-        };
-        let mut named = Vec::new();
-        for node in &clause.locked_rels {
-            let NodeEnum::RangeVar(range) = inner(node)? else {
-                continue;
-            };
-            if !scope
-                .tables
-                .iter()
-                .any(|table| table.alias == range.relname)
-            {
-                return Err(self.error(
-                    SqlState::UNDEFINED_TABLE,
-                    format!(
-                        "relation \"{}\" in FOR UPDATE clause not found in FROM clause",
-                        range.relname
-                    ),
-                    range.location,
-                ));
-            }
-            named.push(range.relname.as_str());
-        }
-        for (item, recheck) in scope.tables.iter().zip(rechecks) {
-            let Some(table) = item.base.as_ref().or(item.table.as_ref()) else {
-                continue;
-            };
-            let wanted = named.is_empty() || named.contains(&item.alias.as_str());
-            if wanted && matches!(table.kind, RelationKind::Table | RelationKind::Partitioned) {
-                let partitions = match table.kind {
-                    RelationKind::Partitioned => Some(self.partitions(table)?),
-                    _ => None,
-                };
-                locks.push(LockRows {
-                    partitions,
-                    table: table.clone(),
-                    start: item.start,
-                    strength,
-                    wait,
-                    recheck: recheck.as_ref().map(compile),
-                });
-            }
-        }
-        Ok(())
     }
 }
 
@@ -863,48 +754,8 @@ fn is_plain(select: &SelectStmt, outputs: &Outputs) -> bool {
         && !outputs.exprs.iter().any(Expr::has_sets)
 }
 
-/// The items that the locking clauses name; none if one of them is for all.
-fn locked_names(select: &SelectStmt) -> Vec<String> {
-    let mut names = Vec::new();
-    for node in &select.locking_clause {
-        let Some(NodeEnum::LockingClause(clause)) = &node.node else {
-            continue;
-        };
-        if clause.locked_rels.is_empty() {
-            return Vec::new();
-        }
-        names.extend(
-            clause
-                .locked_rels
-                .iter()
-                .filter_map(|node| match &node.node {
-                    Some(NodeEnum::RangeVar(range)) => Some(range.relname.clone()),
-                    _ => None,
-                }),
-        );
-    }
-    names
-}
-
-/// The first locking clause as error messages name it.
-fn locking_words(select: &SelectStmt) -> &'static str {
-    let first = select
-        .locking_clause
-        .first()
-        .and_then(|node| node.node.as_ref());
-    let Some(NodeEnum::LockingClause(clause)) = first else {
-        return "FOR UPDATE";
-    };
-    match LockClauseStrength::try_from(clause.strength) {
-        Ok(LockClauseStrength::LcsForkeyshare) => "FOR KEY SHARE",
-        Ok(LockClauseStrength::LcsForshare) => "FOR SHARE",
-        Ok(LockClauseStrength::LcsFornokeyupdate) => "FOR NO KEY UPDATE",
-        _ => "FOR UPDATE",
-    }
-}
-
 /// Whether a plan gives its rows in an order, or can be made to.
-fn in_order(plan: &mut Plan, order: &[Order], few: bool) -> bool {
+pub(super) fn in_order(plan: &mut Plan, order: &[Order], few: bool) -> bool {
     match plan {
         Plan::Scan(scan) if !order.is_empty() => scan_in_order(scan, order, few),
         Plan::Once(input, _) => {

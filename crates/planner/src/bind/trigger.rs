@@ -232,6 +232,7 @@ impl Binder<'_> {
                     columns: Vec::new(),
                     shown: routine.name.clone(),
                     written: Vec::new(),
+                    cast: None,
                 },
                 condition,
             });

@@ -364,7 +364,7 @@ impl Binder<'_> {
         }
         let cascaded = cascaded || query.check_option == CheckOption::Cascaded;
         let simple = self.below(view, |binder| {
-            binder.in_stored_text(|binder| binder.simple_query(select, cascaded))
+            binder.in_stored_text(&query.query, |binder| binder.simple_query(select, cascaded))
         });
         let mut simple = match simple? {
             Ok(simple) => simple,

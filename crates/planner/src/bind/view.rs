@@ -5,6 +5,7 @@ use std::sync::Arc;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{Alias, RangeVar, SelectStmt};
 
+use super::locking::{has_lockable, Merged};
 use super::scope::{table_columns, Scope};
 use super::select::Query;
 use super::{Binder, Bound};
@@ -78,10 +79,21 @@ impl<'a> Binder<'a> {
         table: &Arc<Table>,
         alias: Option<&Alias>,
         scope: &mut Scope<'_>,
+        locked: bool,
         next: &mut usize,
     ) -> Result<Source> {
         let positional = std::mem::take(&mut self.positional);
-        let query = self.expand(table)?;
+        let shown = alias.map_or(table.name.as_str(), |alias| &alias.aliasname);
+        if locked && self.may_merge() && !table.security_barrier() {
+            let merged = self.merged_view(table, shown, next)?;
+            self.positional = positional;
+            if let Some(merged) = merged {
+                let columns = table_columns(table);
+                return self.merged_item(merged, Some(columns), (&table.name, alias), scope);
+            }
+            self.positional = false;
+        }
+        let query = self.expand(table, locked.then_some(shown))?;
         self.positional = positional;
         let columns = table_columns(table);
         if query.columns.len() != columns.len() {
@@ -96,16 +108,38 @@ impl<'a> Binder<'a> {
         self.query_item(query.body, columns, &table.name, alias, scope, next)
     }
 
-    /// The query of a view, bound.
-    pub(super) fn expand(&mut self, table: &Table) -> Result<Query> {
+    /// The query of a view, bound; with the locking clauses for the item of that name, if there are any.
+    pub(super) fn expand(&mut self, table: &Table, locked: Option<&str>) -> Result<Query> {
         let view = table.view.as_ref();
         let view = view.ok_or_else(|| Error::internal("a view without a query"))?;
         if self.expanding.contains(&table.oid) {
             return Err(endless(table));
         }
-        let select = query_of_text(&view.query)?;
+        let mut select = query_of_text(&view.query)?;
+        if let Some(name) = locked.filter(|_| has_lockable(&select)) {
+            select = self.locking(&select, name);
+        }
         self.below(table, |binder| {
-            binder.in_stored_text(|binder| binder.select(&select, None))
+            binder.in_stored_text(&view.query, |binder| binder.select(&select, None))
+        })
+    }
+
+    /// The query of a view whose rows are locked, as a part of the one around it.
+    fn merged_view(
+        &mut self,
+        table: &Table,
+        name: &str,
+        next: &mut usize,
+    ) -> Result<Option<Merged>> {
+        if self.expanding.contains(&table.oid) {
+            return Err(endless(table));
+        }
+        let view = table.view.as_ref();
+        let view = view.ok_or_else(|| Error::internal("a view without a query"))?;
+        let select = query_of_text(&view.query)?;
+        let locking = self.locking(&select, name);
+        self.below(table, |binder| {
+            binder.in_stored_text(|binder| binder.merged(&select, &locking, None, next))
         })
     }
 
@@ -130,7 +164,7 @@ impl<'a> Binder<'a> {
     /// # Errors
     /// What has become of the relations that it names.
     pub fn query_of(&mut self, table: &Table) -> Result<Bound> {
-        let query = self.expand(table)?;
+        let query = self.expand(table, None)?;
         let plan = self.plan_of(query.body)?;
         Ok(self.bound(plan, query.columns, false))
     }
@@ -138,6 +172,7 @@ impl<'a> Binder<'a> {
     /// Binds text of the catalog, which knows nothing of what stands around.
     pub(super) fn in_stored_text<T>(
         &mut self,
+        text: &str,
         bind: impl FnOnce(&mut Self) -> Result<T>,
     ) -> Result<T> {
         let cx = self.cx;
@@ -145,6 +180,8 @@ impl<'a> Binder<'a> {
         self.cx.literals = None;
         self.cx.variables = None;
         let stored = std::mem::replace(&mut self.stored, true);
+        let casts = self.cx.catalog.casts_of_text(text);
+        let casts = std::mem::replace(&mut self.casts, casts);
         let ctes = std::mem::take(&mut self.ctes);
         let recorded = self.recorded.take();
         let open_params = std::mem::replace(&mut self.open_params, false);
@@ -155,6 +192,7 @@ impl<'a> Binder<'a> {
         self.recorded = recorded;
         self.ctes = ctes;
         self.stored = stored;
+        self.casts = casts;
         self.cx = cx;
         bound
     }

@@ -11,6 +11,7 @@ use pg_query::protobuf::{
 };
 
 use super::assignments::{last_given, part_given};
+use super::current_of::{cursor_of, only_current};
 use super::expr::{Place, Sets};
 use super::foreign::Touch;
 use super::from::refuse_only;
@@ -259,12 +260,15 @@ impl Binder<'_> {
         };
         let (variables, literals) = (self.cx.variables.take(), self.cx.literals.take());
         let stored = std::mem::replace(&mut self.stored, true);
+        let casts = self.cx.catalog.casts_of_text(text);
+        let casts = std::mem::replace(&mut self.casts, casts);
         let of_table = std::mem::replace(&mut self.of_table, true);
         let recorded = self.recorded.take();
         let bound = self.expr(boxed(&target.val)?, scope, place);
         self.cx.variables = variables;
         self.cx.literals = literals;
         self.stored = stored;
+        self.casts = casts;
         self.of_table = of_table;
         self.recorded = recorded;
         bound
@@ -450,6 +454,7 @@ impl Binder<'_> {
             let scope = Scope::default();
             return self.insert_values(lists, table, places, allowed, &insert.cols, &scope);
         }
+        self.for_insert = true;
         let query = self.select(select, None)?;
         let extra = query.locations.get(places.len()).copied().unwrap_or(-1);
         self.check_count(query.columns.len(), places.len(), extra, &insert.cols)?;
@@ -745,9 +750,9 @@ impl Binder<'_> {
         let mut scope = Scope::default();
         let mut next = 0;
         let base = writable.base.clone();
-        let target = match base.kind {
+        let mut target = match base.kind {
             // Of a view with INSTEAD OF triggers, which has no keys.
-            RelationKind::View => self.view(&base, None, &mut scope, &mut next)?,
+            RelationKind::View => self.view(&base, None, &mut scope, false, &mut next)?,
             _ => self.scan(base, None, &mut scope, true, &mut next)?,
         };
         let mut item = writable.item(&writable.named().name, 0);
@@ -755,7 +760,13 @@ impl Binder<'_> {
         item.oid = scope.tables.first().and_then(|scanned| scanned.oid);
         scope.tables = vec![item];
         let others = self.bind_from(from, &mut scope, false, &mut next)?;
-        let condition = self.where_clause(condition, &scope)?;
+        let condition = match cursor_of(condition) {
+            Some(cursor) => {
+                only_current(&mut target, writable, cursor)?;
+                None
+            }
+            None => self.where_clause(condition, &scope)?,
+        };
         let rows = TargetRows {
             target,
             others,

@@ -9,6 +9,7 @@ use base::{Error, Result};
 use super::layout::{mark, shifted};
 use super::words;
 use crate::plan::{Agg, AggregateCall, Expr, ExprKind, How, RoutineCall, SubKind, SubQuery};
+use functions::ranges::is_constructor;
 use functions::strings::quote_identifier;
 use functions::{self, Coercion, Function};
 use types::typmod::{format_type, NO_TYPMOD};
@@ -71,10 +72,8 @@ pub fn is_call(expr: &Expr) -> bool {
         ExprKind::Call(function, args, _) => {
             keyword_under(expr).is_some() || operator_of(function.0, args.len()).is_none()
         }
-        ExprKind::Routine(..)
-        | ExprKind::Coalesce(_)
-        | ExprKind::Extreme(..)
-        | ExprKind::NullIf(..) => true,
+        ExprKind::Routine(call, _) => call.cast.is_none(),
+        ExprKind::Coalesce(_) | ExprKind::Extreme(..) | ExprKind::NullIf(..) => true,
         _ => false,
     }
 }
@@ -163,6 +162,7 @@ fn shape(expr: &Expr) -> Shape {
             None => Shape::Bracket,
         },
         ExprKind::Coerce(..) | ExprKind::Fit(..) | ExprKind::Domain(..) => Shape::Cast,
+        ExprKind::Routine(call, _) if call.cast.is_some() => Shape::Cast,
         ExprKind::And(_) => Shape::And,
         ExprKind::Or(_) => Shape::Or,
         ExprKind::Not(_) => Shape::Not,
@@ -352,9 +352,17 @@ impl<'a> Writer<'a> {
                 let _ = write!(self.out, "${}", place + 1);
                 Ok(())
             }
+            ExprKind::Call(function, args, _) if is_constructor(function.0) => {
+                self.text(&expr.ty.to_string());
+                self.bracketed("(", args, ")")
+            }
             ExprKind::Call(function, args, _) => self.call(function.0, args),
             ExprKind::SetCall(function, args, _) => self.plain_call(function.0.name, args),
-            ExprKind::Routine(call, args) => self.routine_call(call, args),
+            ExprKind::Routine(call, args) => match (call.cast, args.first()) {
+                (Some(explicit), Some(value)) if explicit || casts => self.cast(value, expr),
+                (Some(_), Some(value)) => self.put(value, false),
+                _ => self.routine_call(call, args),
+            },
             ExprKind::Coerce(inner, How(_, explicit)) => match *explicit || casts {
                 true => self.cast(inner, expr),
                 false => self.put(inner, false),

@@ -314,7 +314,11 @@ impl Planner<'_> {
         };
         let conditions: Vec<_> = guards.into_iter().chain(early).collect();
         scan.settle_computed(&conditions);
-        let bounds = self.bounds(&scan, &conditions);
+        let bounds = match scan.current_of {
+            // Its key is known.
+            Some(_) => Vec::new(),
+            None => self.bounds(&scan, &conditions),
+        };
         let mut best = self.way(&scan, &bounds, &conditions);
         let is_equal = |way: &(usize, Vec<&Bound<'_>>)| way.1.iter().any(|own| own.operator == "=");
         if self.methods.by_index() && !best.as_ref().is_some_and(is_equal) {

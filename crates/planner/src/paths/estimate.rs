@@ -39,6 +39,16 @@ pub(super) const PAIR: f64 = 0.005;
 
 /// How many rows something of which nothing is known has.
 const ROWS_UNKNOWN: f64 = 1_000.0;
+/// About how many rows a system relation has.
+pub(super) fn system_rows(table: &Table) -> f64 {
+    match table.name.as_str() {
+        "pg_attribute" | "pg_depend" | "pg_description" | "pg_proc" => 3_000.0,
+        "pg_class" | "pg_operator" | "pg_type" => 500.0,
+        "pg_am" | "pg_collation" | "pg_database" | "pg_language" | "pg_namespace" => 10.0,
+        _ => ROWS_UNKNOWN,
+    }
+}
+
 /// How many rows a function gives.
 const ROWS_OF_FUNCTION: f64 = 100.0;
 /// How many values a column has of which nothing is known.
@@ -243,7 +253,10 @@ impl Planner<'_> {
                 let by_itself = of(rows, DESCENT + examined * (ROW + TEST));
                 scan.expected.as_deref().copied().unwrap_or(by_itself)
             }
-            Plan::System(..) => of(ROWS_UNKNOWN, ROWS_UNKNOWN * ROW),
+            Plan::System(table, ..) => {
+                let rows = system_rows(table);
+                of(rows, rows * ROW)
+            }
             Plan::Function { .. } | Plan::Routine { .. } | Plan::Beside(..) => {
                 of(ROWS_OF_FUNCTION, ROWS_OF_FUNCTION * ROW)
             }

@@ -21,13 +21,13 @@ use catalog::Table;
 
 use super::conditions::{self, Columns, Unknown};
 use super::equivalence::{carried, completed};
-use super::estimate::{sides, DISTINCT_UNKNOWN, ROW};
+use super::estimate::{sides, system_rows, DISTINCT_UNKNOWN, ROW};
 use super::factor::{factored, implied_of};
 use super::join::{Found, Looked, Pair};
 use super::selectivity::Facts;
 use super::{Layout, Path, Planner};
 use crate::logical::{columns_of, Source, SourceKind};
-use crate::plan::{Expr, ExprKind, JoinKind, Scan};
+use crate::plan::{Expr, ExprKind, JoinKind, Plan, Scan};
 
 /// All orders are compared for as many elements.
 const EXACT_MAX: usize = 10;
@@ -36,8 +36,9 @@ const EXACT_MAX: usize = 10;
 const ELEMENTS_MAX: usize = 512;
 
 /// What turning a left join must save: it gives left rows without a pair last, and all others in the
-/// order of the right ones.
-const LEFT_TURNED_MIN: f64 = 10.0;
+/// order of the right ones. So must turning the join with a system relation, of whose size little is
+/// known: who reads the catalog without ORDER BY expects, say, columns in the order of their table.
+const TURNED_MIN: f64 = 10.0;
 
 /// What comparing two ways to join counts for, in the units of [`coro::work`].
 const STEP_WORK: usize = 200;
@@ -142,6 +143,8 @@ struct Element {
     /// For one side of its joins: the rows of its table, its columns that are a key by themselves, and
     /// those that are one together.
     table_rows: f64,
+    /// What turning the join with it must save.
+    turned_min: f64,
     keys: Vec<usize>,
     composite_keys: Vec<Vec<usize>>,
     /// Its table, and the place in FROM at which its columns begin.
@@ -399,8 +402,20 @@ impl<'p> JoinList<'p> {
                 SourceKind::Scan { scan, .. } if scan.partitions.is_none() => Some(scan),
                 _ => None,
             };
-            let table_rows = scan.map(|scan| planner.table_rows(scan));
-            let keys = scan.map_or(Vec::new(), |scan| keys_of(scan, start));
+            let system = match &item.source.kind {
+                SourceKind::Other { plan, .. } => match &**plan {
+                    Plan::System(table, ..) => Some(table.clone()),
+                    _ => None,
+                },
+                _ => None,
+            };
+            let of_system = system.as_ref().map(|table| system_rows(table));
+            let table_rows = scan.map(|scan| planner.table_rows(scan)).or(of_system);
+            let keys = match (scan, &system) {
+                (Some(scan), _) => keys_of(scan, start),
+                (None, Some(table)) => oid_key(table, start),
+                (None, None) => Vec::new(),
+            };
             let (composite_keys, single): (Vec<_>, Vec<_>) =
                 keys.into_iter().partition(|key| key.len() > 1);
             let table = scan.map(|scan| (scan.table.clone(), start));
@@ -410,6 +425,7 @@ impl<'p> JoinList<'p> {
                 rows: path.rows,
                 cost: path.cost,
                 table_rows: table_rows.unwrap_or(path.rows),
+                turned_min: system.map_or(0.0, |_| TURNED_MIN),
                 path: Some(path),
                 looked,
                 needs,
@@ -615,10 +631,10 @@ impl<'p> JoinList<'p> {
         let planner = self.planner;
         let cost = planner.join_cost(there, one, found, hashed);
         let turned = match (element.kind, best.last) {
-            (JoinKind::Inner, Last::Joined(..)) => planner.join_cost(one, there, None, hashed),
-            (JoinKind::Left, _) if hashed => {
-                planner.join_cost(one, there, None, true) + LEFT_TURNED_MIN
+            (JoinKind::Inner, Last::Joined(..)) => {
+                planner.join_cost(one, there, None, hashed) + element.turned_min
             }
+            (JoinKind::Left, _) if hashed => planner.join_cost(one, there, None, true) + TURNED_MIN,
             _ => f64::INFINITY,
         };
         Ok(Best {
@@ -765,6 +781,13 @@ impl<'p> JoinList<'p> {
 /// Whether a condition may be tested of more rows than it was written for, and then again.
 fn is_cheap(condition: &Expr) -> bool {
     !condition.any(&|part| matches!(part.kind, ExprKind::Sub(..)) || part.is_volatile_call())
+}
+
+/// The key of a system relation whose columns begin there: its oid, if it has one.
+fn oid_key(table: &Table, start: usize) -> Vec<Vec<usize>> {
+    let mut columns = table.columns.iter();
+    let oid = columns.position(|column| column.name == "oid");
+    oid.map(|place| vec![start + place]).into_iter().collect()
 }
 
 /// The columns on both sides of an equality.

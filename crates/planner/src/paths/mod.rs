@@ -43,7 +43,7 @@ mod methods;
 mod partition;
 mod prefix;
 mod push_down;
-mod reduce;
+pub(crate) mod reduce;
 mod scalar;
 mod selectivity;
 mod single;

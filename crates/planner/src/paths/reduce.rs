@@ -12,7 +12,7 @@ use crate::plan::{Expr, ExprKind, How, JoinKind};
 use functions::Coercion;
 
 /// The joins that give the same rows where the conditions hold.
-pub(super) fn reduced(source: Source, conditions: &[Expr]) -> Source {
+pub(crate) fn reduced(source: Source, conditions: &[Expr]) -> Source {
     match has_outer(&source) {
         true => reduce(source, &forced_by(conditions)),
         false => source,

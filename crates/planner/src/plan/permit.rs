@@ -47,6 +47,8 @@ pub struct Required {
     /// Who needs it: the owner of the view that names the object, or else whoever runs the
     /// statement.
     pub view_owner: Option<u32>,
+    /// Whether it is an aggregate with OVER: what is refused then is a function.
+    pub over: bool,
 }
 
 /// For whom a plan was bound that has policies in it, or would have them for somebody else.
@@ -208,7 +210,12 @@ fn refused(catalog: &Catalog, required: &Required) -> Error {
             catalog.schema_by_oid(required.object).map(|s| &s.name),
         ),
         Guarded::Function => match catalog.routine(required.object) {
+            Some(routine) if required.over => ("function", Some(&routine.name)),
             Some(routine) => (routine.kind.noun(), Some(&routine.name)),
+            None if required.over => {
+                let aggregate = functions::aggregate_by_oid(required.object);
+                return denied("function", aggregate.map_or("", |aggregate| aggregate.name));
+            }
             None => return denied_call(required.object),
         },
         _ => match catalog.table_by_oid(required.object) {

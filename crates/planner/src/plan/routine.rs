@@ -6,7 +6,7 @@ use super::{Expr, ExprKind};
 use catalog::routine::Language;
 use catalog::Routine;
 use functions::extensions::by_symbol;
-use functions::Function;
+use functions::{ranges, Function};
 use types::TypeId;
 
 /// A call, but for its arguments.
@@ -27,13 +27,16 @@ pub struct RoutineCall {
     pub shown: String,
     /// Which inputs were given, under which names; the others have their defaults.
     pub written: Vec<(usize, Option<String>)>,
+    /// Whether it is what a cast does, and whether that was asked for.
+    pub cast: Option<bool>,
 }
 
 impl RoutineCall {
-    /// The function that computes it, if it is of an extension.
+    /// The function that computes it, if it is of an extension or makes a range.
     pub fn function(&self) -> Option<&'static Function> {
         match self.routine.language {
             Language::C => by_symbol(&self.routine.body),
+            Language::Internal => ranges::constructor(&self.routine.body),
             Language::Sql | Language::PlPgSql => None,
         }
     }

@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
-use base::{Error, Result, SqlState};
+use base::{Error, Result};
 
-use super::plan::Watch;
+use super::plan::{changed_result, Watch, Way};
 use super::plan_cache::{value_of, Kept};
 use super::run::{tag_of, Output};
 use super::statements::about;
@@ -101,9 +101,13 @@ impl Session {
                 literals: &shape.literals,
                 denied: &denied,
             };
+            let way = Way {
+                watch: Some(watch),
+                ..Way::default()
+            };
             let (types, open_params) = (given.unwrap_or_default(), given.is_some());
             let (planned, params, watched) =
-                self.plan_watched(&statement, types, open_params, None, Some(watch))?;
+                self.plan_watched(&statement, types, open_params, None, way)?;
             let unfit = self.unfit(&text, shape, &watched);
             if unfit.is_empty() {
                 break (planned, params, watched);
@@ -241,10 +245,7 @@ impl Session {
             let statement = statement.ok_or_else(|| Error::internal("a text without statement"))?;
             let (anew, _) = session.plan(&statement, &[], false, None)?;
             if anew.types != planned.types {
-                return Err(Error::new(
-                    SqlState::FEATURE_NOT_SUPPORTED,
-                    "cached plan must not change result type",
-                ));
+                return Err(changed_result());
             }
             Ok(Rc::new(anew))
         })?;

@@ -12,7 +12,8 @@
 //! space beyond `work_mem`.
 //!
 //! # What it leaves out
-//! BINARY cursors, WHERE CURRENT OF (both 0A000).
+//! BINARY cursors (0A000). WHERE CURRENT OF ([`execution::state::cursor`]) of a cursor over a partitioned
+//! table that locks no rows, and of a portal that no DECLARE has made (24000).
 
 use std::rc::Rc;
 
@@ -67,6 +68,19 @@ pub(super) struct NamedCursor {
 }
 
 impl NamedCursor {
+    /// What stands behind the columns of the row that it is on, if it is on one.
+    fn hidden(&mut self) -> Option<Vec<Datum>> {
+        if self.info.tables.is_empty() || self.position == 0 || self.position > self.read {
+            return None;
+        }
+        let Some(kept) = &self.kept else {
+            return self.query.as_ref().map(|query| query.hidden().to_vec());
+        };
+        let row = kept.get(self.position as usize - 1, &mut self.reader);
+        let row = row.ok().flatten()?;
+        row.get(self.types.len()..).map(<[Datum]>::to_vec)
+    }
+
     /// Once moving has failed, it uses nothing any more.
     fn note(&mut self, moved: &Result<u64>) {
         if moved.is_err() {
@@ -133,7 +147,7 @@ impl Session {
         }
         let inner = cursor_query(statement)?;
         let plan = |session: &mut Session| {
-            let (planned, _) = session.plan(&inner, types, false, None)?;
+            let planned = session.plan_cursor(&inner, types)?;
             Ok(Rc::new(planned))
         };
         let planned = plan(self)?;
@@ -156,6 +170,7 @@ impl Session {
             holdable,
             scrollable,
             created: self.eval.statement_start,
+            ..CursorInfo::default()
         };
         self.open_cursor(info, planned, params.into())?;
         Ok(tag("DECLARE CURSOR"))
@@ -164,10 +179,17 @@ impl Session {
     /// Begins the query of a cursor whose locks are taken.
     fn open_cursor(
         &mut self,
-        info: CursorInfo,
+        mut info: CursorInfo,
         planned: Rc<Planned>,
         params: Rc<[Datum]>,
     ) -> Result<()> {
+        if let Some(bound) = &planned.bound {
+            let plan = bound.plan.plan();
+            info.locks = row_lock_of(plan).is_some();
+            if info.locks || is_scan(plan) {
+                info.tables.clone_from(&bound.cursor_tables);
+            }
+        }
         let query = self.start_query(planned.clone(), params)?;
         let savepoints = self.open.as_ref().map_or(0, |open| open.savepoints.len());
         let name = info.name.clone();
@@ -230,6 +252,7 @@ impl Session {
             holdable: false,
             scrollable: false,
             created: self.eval.statement_start,
+            ..CursorInfo::default()
         };
         self.open_cursor(info, planned, portal.params.as_slice().into())?;
         portal.progress = Progress::Cursor(name.to_owned());
@@ -270,8 +293,7 @@ impl Session {
         let most = if max_rows == 0 { u64::MAX } else { max_rows };
         let mut cursor = self.take_cursor(name)?;
         let moved = self.forward(&mut cursor, most, Some(sink));
-        cursor.note(&moved);
-        self.cursors.insert(name.to_owned(), cursor);
+        self.moved(name, cursor, &moved);
         let rows = moved?;
         if rows == most {
             return Ok(Executed::Suspended);
@@ -280,6 +302,16 @@ impl Session {
             name: "SELECT",
             rows: Some(rows),
         })))
+    }
+
+    /// Puts back a cursor that has been moved, and notes the row that it is on.
+    fn moved(&mut self, name: &str, mut cursor: NamedCursor, moved: &Result<u64>) {
+        cursor.note(moved);
+        let row = cursor.hidden();
+        if let Some(info) = self.shared.cursors.get_mut(name) {
+            info.row = row;
+        }
+        self.cursors.insert(name.to_owned(), cursor);
     }
 
     /// Takes a cursor out, to be put back once it has moved.
@@ -310,8 +342,7 @@ impl Session {
         let mut cursor = self.take_cursor(name)?;
         let to = (!fetch.ismove).then_some(sink);
         let moved = self.go(&mut cursor, fetch, to);
-        cursor.note(&moved);
-        self.cursors.insert(name.clone(), cursor);
+        self.moved(name, cursor, &moved);
         Ok(CommandTag {
             name: if fetch.ismove { "MOVE" } else { "FETCH" },
             rows: Some(moved?),
@@ -577,6 +608,9 @@ impl Session {
         }
         cursor.query = None;
         cursor.ended = true;
+        if let Some(info) = self.shared.cursors.get_mut(&cursor.info.name) {
+            info.held = true;
+        }
         Ok(())
     }
 
@@ -653,6 +687,19 @@ fn row_lock_of(plan: &Plan) -> Option<RowLock> {
         | Plan::Trim(input, _)
         | Plan::Limit(input, ..) => row_lock_of(input),
         _ => None,
+    }
+}
+
+/// Whether a plan gives the rows of one scan, so that a cursor is on a row of its table.
+fn is_scan(plan: &Plan) -> bool {
+    match plan {
+        Plan::Scan(_) => true,
+        Plan::Filter(input, _)
+        | Plan::Once(input, _)
+        | Plan::Project(input, _)
+        | Plan::Trim(input, _)
+        | Plan::Limit(input, ..) => is_scan(input),
+        _ => false,
     }
 }
 

@@ -501,6 +501,12 @@ impl Session {
         let mut values = Params::default();
         for (number, (param, ty)) in (1..).zip(params.iter().zip(types)) {
             let value = read_params::value(&self.eval, param, *ty);
+            let value = value.and_then(|value| match ty.is_of_domain() {
+                true => self
+                    .parameter_of_domain(value, *ty)
+                    .map_err(|error| read_params::Failed::of(error, param)),
+                false => Ok(value),
+            });
             values.push(value.map_err(|failed| failed.told_of(name, number))?);
         }
         Ok(Portal {
@@ -508,6 +514,13 @@ impl Session {
             params: values,
             progress: Progress::Fresh,
         })
+    }
+
+    /// A value that was read, of which a domain's checks must hold.
+    fn parameter_of_domain(&mut self, value: Datum, domain: TypeId) -> Result<Datum> {
+        self.ensure_open()?;
+        let (base, _) = self.current_catalog()?.base_type(domain);
+        self.convert(value, base, domain, types::NO_TYPMOD)
     }
 
     /// Executes a portal, to its end or until it has given `max_rows` rows (0: to its end). The

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use base::engine::Isolation;
 use base::{Error, Result, SqlState};
-use pg_query::protobuf::SelectStmt;
+use pg_query::protobuf::{Node, SelectStmt};
 
 use super::sizes::{self, Sizes};
 use super::statements::{about, inner, utility_columns, FailedBlock};
 use super::transaction::{lost_block, Loss, OwnCatalog, State};
 use super::{missing_database, Column, Oid, Session};
-use catalog::depend::{routine_name, routine_text};
+use catalog::depend::{routine_name, routine_path, routine_text};
 use catalog::user_type::EnumLabel;
 use catalog::{changes, shared, store, Catalog, Locale, RelationRef, Routine};
 use execution::exec::point;
@@ -141,11 +141,19 @@ impl NameLookup for Names {
             TypeId::REGCONFIG => Config::named(&parts.join(".")),
             TypeId::REGDICTIONARY => Dictionary::named(&parts.join(".")),
             TypeId::REGTYPE => self.type_named(name)?.map(|ty| ty.0),
-            TypeId::REGPROCEDURE => procedure_named(name).or_else(|| self.routine_named(name)),
-            _ => functions::functions_named(&last)
-                .first()
-                .map(|function| function.oid)
-                .or_else(|| self.routine_named(name)),
+            TypeId::REGPROCEDURE => {
+                let (name, types) = self.signature_of(name)?;
+                let parts = split_name(name);
+                let built_in = is_built_in(&parts).then(|| built_in_procedure(&parts, &types));
+                let built_in = built_in.flatten();
+                built_in.or_else(|| self.routine_named(&parts, Some(&types)))
+            }
+            _ => {
+                let built_in = functions::functions_named(&last);
+                let built_in = built_in.first().filter(|_| is_built_in(&parts));
+                let built_in = built_in.map(|function| function.oid);
+                built_in.or_else(|| self.routine_named(&parts, None))
+            }
         })
     }
 
@@ -231,38 +239,50 @@ impl Names {
         }
     }
 
-    /// The routine that a text names, with its argument types or without.
-    fn routine_named(&self, text: &str) -> Option<u32> {
-        let (name, types) = match text.trim().strip_suffix(')') {
-            Some(rest) => {
-                let (name, types) = rest.split_once('(')?;
-                let types: Vec<_> = match types.trim() {
-                    "" => Vec::new(),
-                    types => {
-                        let found = |name: &str| self.type_named(name).ok().flatten();
-                        types.split(',').map(found).collect::<Option<_>>()?
-                    }
-                };
-                (name, Some(types))
-            }
-            None => (text, None),
-        };
-        let parts = split_name(name);
+    /// The routine of that name, with these argument types if they are given.
+    fn routine_named(&self, parts: &[String], types: Option<&Vec<TypeId>>) -> Option<u32> {
         let last = parts.last()?;
-        let schemas = match parts.as_slice() {
+        let schemas = match parts {
             [.., schema, _] => vec![self.catalog.schema(schema)?.oid],
-            _ => self.search_path.clone(),
+            _ => routine_path(&self.search_path),
         };
         schemas.into_iter().find_map(|schema| {
             let mut named = self.catalog.routines_named(schema, last);
-            let fits = |types: &Vec<TypeId>, given: Vec<TypeId>| *types == given;
-            let found = named.find(|known| {
-                types
-                    .as_ref()
-                    .is_none_or(|types| fits(types, known.input_types()))
-            });
+            let found = named.find(|known| types.is_none_or(|types| *types == known.input_types()));
             found.map(|found| found.oid)
         })
+    }
+
+    /// The name and the argument types of a text like `abs(integer)`.
+    ///
+    /// # Errors
+    /// 22P02 for one of another form, 42704 for a type that is not there.
+    fn signature_of<'t>(&self, text: &'t str) -> Result<(&'t str, Vec<TypeId>)> {
+        let wanted = |what: &str| {
+            let message = format!("expected a {what}");
+            Error::new(SqlState::INVALID_TEXT_REPRESENTATION, message)
+        };
+        let (name, rest) = match pieces(text, '(')[..] {
+            [name, _, ..] => (name, &text[name.len() + 1..]),
+            _ => return Err(wanted("left parenthesis")),
+        };
+        let types = rest.trim_end().strip_suffix(')');
+        let types = types.ok_or_else(|| wanted("right parenthesis"))?;
+        if types.trim().is_empty() {
+            return Ok((name, Vec::new()));
+        }
+        let mut found = Vec::new();
+        for ty in pieces(types, ',') {
+            let ty = ty.trim();
+            if ty.is_empty() {
+                return Err(wanted("type name"));
+            }
+            found.push(self.type_named(ty)?.ok_or_else(|| {
+                let message = format!("type \"{ty}\" does not exist");
+                Error::new(SqlState::UNDEFINED_OBJECT, message)
+            })?);
+        }
+        Ok((name, found))
     }
 
     fn labels(&self, kind: TypeId) -> &[EnumLabel] {
@@ -278,10 +298,10 @@ impl Names {
         }
         let trimmed = name.trim();
         if let Some(element) = trimmed.strip_suffix("[]") {
-            return Ok(self.type_named(element)?.and_then(TypeId::array_of));
+            return Ok(self.type_named(element)?.and_then(array_over));
         }
-        if let Some(plain) = without_modifier(trimmed) {
-            return self.type_named(&plain);
+        if let Some(built_in) = spelled(trimmed) {
+            return Ok(Some(built_in));
         }
         let parts = split_name(trimmed);
         match parts.as_slice() {
@@ -303,19 +323,22 @@ impl Names {
     }
 }
 
-/// The function that a text names with its argument types: `abs(integer)`.
-fn procedure_named(text: &str) -> Option<u32> {
-    let (name, types) = text.trim().strip_suffix(')')?.split_once('(')?;
-    let name = split_name(name).pop()?;
-    let types: Vec<_> = match types.trim() {
-        "" => Vec::new(),
-        types => types.split(',').map(type_named).collect::<Option<_>>()?,
-    };
-    let named = functions::functions_named(&name).iter();
+/// Whether a name may be that of a built-in function.
+fn is_built_in(parts: &[String]) -> bool {
+    match parts {
+        [.., schema, _] => schema == "pg_catalog",
+        _ => true,
+    }
+}
+
+/// The built-in function of that name and these argument types.
+fn built_in_procedure(parts: &[String], types: &[TypeId]) -> Option<u32> {
+    let name = parts.last()?;
+    let named = functions::functions_named(name).iter();
     let function = named.clone().find(|known| known.arguments == types);
-    let aggregates = functions::aggregates_named(&name).iter();
+    let aggregates = functions::aggregates_named(name).iter();
     let mut aggregates = aggregates.filter(|known| known.arguments == types);
-    let windows = functions::windows_named(&name);
+    let windows = functions::windows_named(name);
     let mut windows = windows.filter(|known| known.arguments == types);
     function
         .map(|function| function.oid)
@@ -323,26 +346,93 @@ fn procedure_named(text: &str) -> Option<u32> {
         .or_else(|| windows.next().map(|window| window.oid))
 }
 
-/// The name of a type without the numbers that modify it, if there are any: `numeric(4,2)`.
-fn without_modifier(name: &str) -> Option<String> {
-    let (before, rest) = name.split_once('(')?;
-    let (numbers, after) = rest.split_once(')')?;
-    let is_number = |number: &str| number.trim().parse::<i32>().is_ok();
-    let plain = format!("{}{after}", before.trim_end());
-    numbers.split(',').all(is_number).then_some(plain)
+/// The parts of a text between the places where a character stands, outside of quotes and parentheses.
+fn pieces(text: &str, between: char) -> Vec<&str> {
+    let (mut parts, mut start, mut quoted, mut depth) = (Vec::new(), 0, false, 0_usize);
+    for (at, c) in text.char_indices() {
+        if c == between && !quoted && depth == 0 {
+            parts.push(&text[start..at]);
+            start = at + c.len_utf8();
+        }
+        match c {
+            '"' => quoted = !quoted,
+            '(' if !quoted => depth += 1,
+            ')' if !quoted => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    parts.push(&text[start..]);
+    parts
+}
+
+/// The built-in type that a text names in one of the ways that only the grammar knows:
+/// `numeric(4, 2)`, `national character varying`, `integer array`.
+fn spelled(text: &str) -> Option<TypeId> {
+    let statements = parser::parse(&format!("SELECT NULL::{text}")).ok()?;
+    let [statement] = statements.as_slice() else {
+        return None;
+    };
+    let NodeEnum::SelectStmt(select) = statement.node() else {
+        return None;
+    };
+    let [Node {
+        node: Some(NodeEnum::ResTarget(target)),
+    }] = select.target_list.as_slice()
+    else {
+        return None;
+    };
+    let plain = SelectStmt {
+        target_list: select.target_list.clone(),
+        limit_option: select.limit_option,
+        op: select.op,
+        ..SelectStmt::default()
+    };
+    let value = target.val.as_ref().and_then(|value| value.node.as_ref());
+    let Some(NodeEnum::TypeCast(cast)) = value.filter(|_| plain == **select) else {
+        return None;
+    };
+    let name = cast.type_name.as_ref().filter(|name| !name.setof)?;
+    let names = name.names.iter().map(|node| match &node.node {
+        Some(NodeEnum::String(part)) => part.sval.as_str(),
+        _ => "",
+    });
+    let built_in = match names.collect::<Vec<_>>()[..] {
+        ["pg_catalog", name] => TypeId::by_name(name)?,
+        _ => return None,
+    };
+    match name.array_bounds.is_empty() {
+        true => Some(built_in),
+        false => built_in.array_of(),
+    }
+}
+
+/// 0A000 for a statement whose columns are others than when it was prepared. Drivers prepare it anew
+/// where they find this routine in the error.
+pub(super) fn changed_result() -> Error {
+    let message = "cached plan must not change result type";
+    let mut error = Error::new(SqlState::FEATURE_NOT_SUPPORTED, message);
+    error.fields_mut().routine = Some("RevalidateCachedQuery");
+    error
+}
+
+/// The arrays over a type: one of arrays is of the same type.
+fn array_over(ty: TypeId) -> Option<TypeId> {
+    ty.array_element()
+        .map_or_else(|| ty.array_of(), |_| Some(ty))
 }
 
 /// The type that a text names as SQL does.
 fn type_named(name: &str) -> Option<TypeId> {
     let plain = name.trim().to_lowercase();
     if let Some(element) = plain.strip_suffix("[]") {
-        return type_named(element)?.array_of();
+        return array_over(type_named(element)?);
     }
     let plain = match plain.as_str() {
         "int" => "integer".to_owned(),
         "dec" | "decimal" => "numeric".to_owned(),
         "float" => "double precision".to_owned(),
         "char varying" => "character varying".to_owned(),
+        "char" => "character".to_owned(),
         _ => plain,
     };
     TypeId::by_name(&plain).or_else(|| {
@@ -607,10 +697,7 @@ impl Session {
         }
         let (anew, _) = self.plan(statement, &prepared.params, false, None)?;
         if anew.types != prepared.types {
-            return Err(Error::new(
-                SqlState::FEATURE_NOT_SUPPORTED,
-                "cached plan must not change result type",
-            ));
+            return Err(changed_result());
         }
         let anew = Rc::new(anew);
         *prepared.planned.borrow_mut() = Some(anew.clone());
@@ -671,6 +758,19 @@ impl Session {
         }))
     }
 
+    /// Binds the query of a cursor, whose rows tell of which rows of tables they are.
+    pub(super) fn plan_cursor(
+        &mut self,
+        statement: &Statement,
+        given: &[TypeId],
+    ) -> Result<Planned> {
+        let way = Way {
+            for_cursor: true,
+            ..Way::default()
+        };
+        Ok(self.plan_watched(statement, given, false, None, way)?.0)
+    }
+
     /// Binds a statement; also the types of its parameters.
     pub(super) fn plan(
         &mut self,
@@ -680,7 +780,7 @@ impl Session {
         variables: Option<&dyn Variables>,
     ) -> Result<(Planned, Vec<TypeId>)> {
         let (planned, params, _) =
-            self.plan_watched(statement, given, open_params, variables, None)?;
+            self.plan_watched(statement, given, open_params, variables, Way::default())?;
         Ok((planned, params))
     }
 
@@ -691,7 +791,7 @@ impl Session {
         given: &[TypeId],
         open_params: bool,
         variables: Option<&dyn Variables>,
-        watch: Option<Watch<'_>>,
+        Way { watch, for_cursor }: Way<'_>,
     ) -> Result<(Planned, Vec<TypeId>, Watched)> {
         let node = statement.node();
         let about = about(node);
@@ -707,12 +807,15 @@ impl Session {
         let own = self.open.as_ref().is_some_and(|open| open.catalog_changed);
         let kept_seen = seen.clone();
         if !about.is_planned() {
-            let columns = utility_columns(self, node)?;
             let inner = statement.inner(inner);
-            let params = match inner.filter(|_| about.takes_inner_params) {
-                Some(inner) => self.plan(&inner, given, open_params, variables)?.1,
-                None => given.to_vec(),
+            let params = match (inner.filter(|_| about.takes_inner_params), node) {
+                (Some(inner), _) => self.plan(&inner, given, open_params, variables)?.1,
+                (None, NodeEnum::CallStmt(call)) if open_params => {
+                    self.call_parameters(call, given)?
+                }
+                (None, _) => given.to_vec(),
             };
+            let columns = utility_columns(self, node, &params)?;
             let types = columns
                 .iter()
                 .flatten()
@@ -755,6 +858,7 @@ impl Session {
             binder.row_security = row_security;
             binder.methods = methods;
             binder.statistics = Some(&sizes);
+            binder.for_cursor = for_cursor;
             let bound = binder.statement(node)?;
             Ok::<_, Error>((bound, binder.finish_params()?))
         };
@@ -781,6 +885,15 @@ impl Session {
 pub(super) fn has_into(select: &SelectStmt) -> bool {
     let mut first = std::iter::successors(Some(select), |select| select.larg.as_deref());
     first.any(|select| select.into_clause.is_some())
+}
+
+/// How a statement is bound.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Way<'a> {
+    /// What of its text the plan may leave open.
+    pub watch: Option<Watch<'a>>,
+    /// Whether it is the query of a cursor.
+    pub for_cursor: bool,
 }
 
 /// The literals of a statement's text that its plan may leave open.

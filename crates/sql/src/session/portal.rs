@@ -40,6 +40,8 @@ pub(super) struct Running {
     txn: TxnId,
     view: ViewId,
     forgotten: Forgotten,
+    /// What stands behind the columns of the row that it has given last.
+    hidden: Vec<Datum>,
 }
 
 impl std::fmt::Debug for Running {
@@ -60,6 +62,11 @@ impl Running {
     pub fn let_go(&mut self) {
         let planned = self.held.planned.clone();
         self.held = Rc::new(Held { planned });
+    }
+
+    /// What stands behind the columns of the row that it has given last.
+    pub fn hidden(&self) -> &[Datum] {
+        &self.hidden
     }
 
     /// Begins again with the first row.
@@ -107,6 +114,7 @@ impl Session {
             txn,
             view,
             forgotten: self.forgotten.clone(),
+            hidden: Vec::new(),
         })
     }
 
@@ -172,6 +180,11 @@ impl Session {
                 Err(error) => break Err(error),
             };
             read.rows += 1;
+            let shown = planned.types.len().min(row.len());
+            if shown < row.len() {
+                running.hidden.clear();
+                running.hidden.extend_from_slice(&row[shown..]);
+            }
             match output {
                 Output::Rows(kept, _) => match kept.push(row) {
                     Ok(()) => {}
@@ -188,7 +201,7 @@ impl Session {
                         sink.owe(&told, durability);
                     }
                     let given = sink.row(&RowView {
-                        values: &row,
+                        values: &row[..shown],
                         types: &planned.types,
                         context: cx.context,
                     });

@@ -119,3 +119,15 @@ fn a_statement_that_is_in_use_does_not_rest() {
     session.execute(&mut portal, 0, &mut lines).unwrap();
     assert_eq!(lines.lines.len(), 2);
 }
+
+#[test]
+fn a_prepared_call_has_the_types_of_its_procedure() {
+    let mut session = session();
+    run(
+        &mut session,
+        "create procedure twice(inout n int, times int8) language plpgsql as $$ begin n := n * times; end $$",
+    );
+    let prepared = session.prepare("call twice($1, $2)", &[]).unwrap();
+    assert_eq!(prepared.param_type_ids(), [TypeId::INT4, TypeId::INT8]);
+    assert_eq!(prepared.types, [TypeId::INT4]);
+}

@@ -20,6 +20,12 @@ pub(super) struct Failed {
 }
 
 impl Failed {
+    /// What is wrong with the value that a parameter has.
+    pub(super) fn of(error: Error, param: &Param<'_>) -> Failed {
+        let of_text = param.format == Format::Text;
+        Failed { error, of_text }
+    }
+
     /// The error, with the portal whose parameter it is.
     pub(super) fn told_of(self, portal: &str, number: usize) -> Error {
         let Failed { mut error, of_text } = self;

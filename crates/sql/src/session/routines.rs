@@ -407,7 +407,7 @@ impl Session {
                 BodyCode::PlPgSql(self.compile_plpgsql(&routine.body, &signature)?)
             }
             // What is there is computed where it is called.
-            Language::C => {
+            Language::C | Language::Internal => {
                 let message = format!("could not find function \"{}\"", routine.body);
                 return Err(Error::new(SqlState::UNDEFINED_FUNCTION, message));
             }
@@ -507,7 +507,10 @@ impl Session {
         };
         let fits = |from: TypeId, to: TypeId| {
             let (to, _) = self.catalog.base_type(to);
-            from == TypeId::UNKNOWN || find_coercion(from, to, CastContext::Assignment).is_some()
+            let own = self.catalog.own_cast(from, to);
+            from == TypeId::UNKNOWN
+                || own.is_some_and(|cast| cast.context <= CastContext::Assignment)
+                || find_coercion(from, to, CastContext::Assignment).is_some()
         };
         match kind {
             ReturnKind::Value(ty) => match types.as_slice() {
@@ -774,13 +777,36 @@ impl Session {
         Ok(tag("CALL"))
     }
 
+    /// The types of the parameters of CALL, of which these are given.
+    pub(super) fn call_parameters(
+        &mut self,
+        call: &CallStmt,
+        given: &[TypeId],
+    ) -> Result<Vec<TypeId>> {
+        let Some(written) = &call.funccall else {
+            return Ok(given.to_vec());
+        };
+        let catalog = self.current_catalog()?;
+        let bound = self.try_binding_open("", &catalog, given, |binder| {
+            binder.procedure_call(written)?;
+            binder.finish_params()
+        });
+        // What is wrong is said when it is run, with its place.
+        Ok(bound.unwrap_or_else(|_| given.to_vec()))
+    }
+
     /// The columns of what CALL gives, if there is any.
-    pub(super) fn call_columns(&mut self, call: &CallStmt) -> Result<Option<Vec<Column>>> {
+    pub(super) fn call_columns(
+        &mut self,
+        call: &CallStmt,
+        types: &[TypeId],
+    ) -> Result<Option<Vec<Column>>> {
         let Some(written) = &call.funccall else {
             return Ok(None);
         };
         let catalog = self.current_catalog()?;
-        let (piece, slots) = call_piece("", (&[], &[]));
+        let unknown = vec![Datum::Null; types.len()];
+        let (piece, slots) = call_piece("", (&unknown, types));
         let view = View::of(&piece.names, &slots);
         let bound =
             self.try_binding_with("", &catalog, &view, |binder| binder.procedure_call(written));

@@ -406,7 +406,8 @@ impl Session {
         self.tell(sink)?;
         for row in rows {
             sink.row(&RowView {
-                values: row,
+                // Behind its columns a row of a cursor has what nobody sees.
+                values: &row[..types.len().min(row.len())],
                 types,
                 context: &self.eval,
             })?;

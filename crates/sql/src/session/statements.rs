@@ -231,6 +231,7 @@ macro_rules! statements {
         pub(super) fn utility_columns(
             $session: &mut Session,
             node: &NodeEnum,
+            $types: &[TypeId],
         ) -> Result<Option<Vec<Column>>> {
             match node {
                 $($(NodeEnum::$node($it) => $columns,)?)*
@@ -298,7 +299,7 @@ statements! {
         DoStmt(it) => "DO", UTILITY, session.do_block(text, it, sink, alone);
         CallStmt(it) => "CALL", UTILITY,
             session.call_statement(text, it, (params, types), sink, alone),
-            rows session.call_columns(it);
+            rows session.call_columns(it, types);
         ExplainStmt(it) => "EXPLAIN", UTILITY.logged(explain_logged(it)).takes_inner_params(),
             session.explain_statement(statement, it, (params, types), sink),
             rows Ok(Some(explain::columns(it)));
@@ -334,6 +335,7 @@ statements! {
 
         CreateEnumStmt(it) => "CREATE TYPE", DEFINITION, session.create_enum(it);
         CompositeTypeStmt(it) => "CREATE TYPE", DEFINITION, session.create_composite(it);
+        CreateRangeStmt(it) => "CREATE TYPE", DEFINITION, session.create_range(text, it, sink);
         AlterEnumStmt(it) => "ALTER TYPE", DEFINITION, session.alter_enum(it, sink);
         CreateDomainStmt(it) => "CREATE DOMAIN", DEFINITION, session.create_domain(it);
         AlterDomainStmt(it) => "ALTER DOMAIN", DEFINITION, session.alter_domain(it, sink);
@@ -346,6 +348,8 @@ statements! {
             DEFINITION, session.create_aggregate(it, sink);
         AlterFunctionStmt(it) => alter_command(it.objtype), DEFINITION,
             session.alter_routine(it);
+
+        CreateCastStmt(it) => "CREATE CAST", DEFINITION, session.create_cast(it, sink);
 
         // What every kind of object takes.
         DropStmt(it) => drop_command(it.remove_type), DEFINITION, session.drop(it, sink);
@@ -389,14 +393,12 @@ statements! {
         CreateEventTrigStmt(_) => "CREATE EVENT TRIGGER", Ddl;
         AlterEventTrigStmt(_) => "ALTER EVENT TRIGGER", Ddl;
         RuleStmt(_) => "CREATE RULE", Ddl;
-        CreateRangeStmt(_) => "CREATE TYPE", Ddl;
         AlterTypeStmt(_) => "ALTER TYPE", Ddl;
         DefineStmt(it) => define_command(it), Ddl;
         AlterOperatorStmt(_) => "ALTER OPERATOR", Ddl;
         CreateOpClassStmt(_) => "CREATE OPERATOR CLASS", Ddl;
         CreateOpFamilyStmt(_) => "CREATE OPERATOR FAMILY", Ddl;
         AlterOpFamilyStmt(_) => "ALTER OPERATOR FAMILY", Ddl;
-        CreateCastStmt(_) => "CREATE CAST", Ddl;
         CreateConversionStmt(_) => "CREATE CONVERSION", Ddl;
         CreateTransformStmt(_) => "CREATE TRANSFORM", Ddl;
         CreatePlangStmt(_) => "CREATE LANGUAGE", Ddl;

@@ -8,9 +8,9 @@ use pg_query::protobuf::{OnCommitAction, RangeVar};
 
 use super::plan_cache::PlanCache;
 use super::Session;
-use catalog::access::{Guarded, Privileges};
+use catalog::access::{denied, Guarded, Privileges};
 use catalog::local::{is_local, Local, LocalEngine, OnCommit};
-use catalog::{store, Schema};
+use catalog::{store, Routine, Schema};
 
 impl Session {
     /// Whether a name asks for a temporary object.
@@ -29,7 +29,13 @@ impl Session {
                 "cannot create temporary relation in non-temporary schema",
             ));
         }
+        self.own_schema()
+    }
+
+    /// The schema of temporary objects, in which the statement makes something.
+    pub(super) fn own_schema(&mut self) -> Result<u32> {
         self.may_create_temporary()?;
+        let own = self.temporary_schema_name();
         let local = self.local();
         local.decide(true);
         let oid = match local.schema() {
@@ -62,6 +68,10 @@ impl Session {
         let temporary = Privileges::TEMPORARY;
         match catalog.holds(role, Guarded::Database, database.oid, temporary) {
             true => Ok(()),
+            // Who could make the schema is refused by it.
+            false if catalog.schema(&self.temporary_schema_name()).is_some() => {
+                Err(denied("schema", &self.temporary_schema_name()))
+            }
             false => Err(Error::new(
                 SqlState::INSUFFICIENT_PRIVILEGE,
                 format!(
@@ -162,7 +172,24 @@ impl Session {
         for table in own {
             self.refuse_in_use(table, "DROP TABLE")?;
         }
-        self.drop_temporary(|_| true)
+        self.drop_temporary(|_| true)?;
+        let catalog = self.current_catalog()?;
+        for routine in catalog.routines.iter() {
+            if is_local(routine.oid) {
+                self.drop_temporary_routine(catalog.database.oid, routine)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn drop_temporary_routine(&mut self, database: u32, routine: &Routine) -> Result<()> {
+        let Some(open) = &mut self.open else {
+            return Err(Error::internal("nothing is open"));
+        };
+        open.txn.begin_statement()?;
+        store::drop_routine(open.txn.as_mut(), database, routine)?;
+        self.changed_catalog();
+        Ok(())
     }
 
     /// Drops temporary objects, and what belongs to them.
@@ -189,9 +216,28 @@ impl Session {
                 local.forget_on_commit(table.oid);
             }
             self.changed_catalog();
+            // Routines that name its rows go with it.
+            let catalog = self.current_catalog()?;
+            let names_rows = |routine: &Routine| {
+                let arguments = routine.arguments.iter().map(|argument| argument.type_id);
+                let mut types = arguments.chain([routine.result]);
+                let rows = table.row_type();
+                routine.result_relation == table.oid || types.any(|id| Some(id) == rows)
+            };
+            for routine in catalog.routines.iter() {
+                if is_local(routine.oid) && names_rows(routine) {
+                    self.drop_temporary_routine(catalog.database.oid, routine)?;
+                }
+            }
         }
         Ok(())
     }
+}
+
+/// 0A000 for what would become temporary, or no longer be so.
+pub(super) fn moved_temporary() -> Error {
+    let message = "cannot move objects into or out of temporary schemas";
+    Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
 }
 
 fn only_temporary() -> Error {

@@ -245,6 +245,7 @@ fn prepared_statements_follow_the_catalog() {
     let mut portal = session.bind(&prepared, &[]).unwrap();
     let error = session.execute(&mut portal, 0, &mut lines).unwrap_err();
     assert_eq!(error.message(), "cached plan must not change result type");
+    assert_eq!(error.fields().routine, Some("RevalidateCachedQuery"));
 }
 
 #[test]

@@ -109,10 +109,15 @@ create sequence m.s;
 create type m.mood as enum ('sad', 'ok');
 create type closed.mood as enum ('sad', 'ok');
 create type m.pair as (k int);
+create type m.stretch as range (subtype = float8);
+revoke usage on type m.stretch from public;
+grant usage on type m.stretch to m_granted;
 revoke usage on type m.pair from public;
 grant usage on type m.pair to m_granted;
 revoke usage on type m.mood from public;
 grant usage on type m.mood to m_granted;
+create function m.to_mood(text) returns m.mood language sql as $$ select 'ok'::m.mood $$;
+create cast (text as m.mood) with function m.to_mood(text);
 create table m.moody (k m.mood);
 create domain m.above as int check (value > 0);
 create domain closed.above as int check (value > 0);
@@ -157,6 +162,8 @@ create schema lost;
 grant usage on schema lost to public;
 create table lost.t (k int);
 alter table lost.t owner to m_owner;
+revoke execute on function m.stretch(float8, float8), m.stretch_multirange(m.stretch) from public;
+grant execute on function m.stretch(float8, float8), m.stretch_multirange(m.stretch) to m_granted;
 revoke execute on function sinh(double precision), bit_xor(integer) from public;
 grant execute on function sinh(double precision), bit_xor(integer) to m_granted;
 revoke usage on type timetz from public;
@@ -207,6 +214,10 @@ pub const STATEMENTS: &[Statement] = &[
     outer("select k from m.guarded where 1 / (k - 2) >= 0 for update"),
     query("select last_value from m.s"),
     query("select 1 as k where 'ok'::m.mood > 'sad'"),
+    query("select 1 as k from (values ('x'::text)) x(v) where v::m.mood = 'ok'"),
+    query("select 1 as k where m.stretch(1, 2) @> 1.5::float8"),
+    query("select 1 as k where '[1,2)'::m.stretch @> 1.5::float8"),
+    query("select 1 as k where not isempty('[1,2)'::m.stretch::m.stretch_multirange)"),
     query("select 1 as k where 1::m.above > 0"),
     query("select k::text as k from m.moody where k = 'ok'"),
     query("select 1 as k where 'ok'::closed.mood > 'sad'"),
@@ -327,6 +338,14 @@ pub const STATEMENTS: &[Statement] = &[
     utility("alter table m.u add column z m.mood"),
     utility("create type m.made as enum ('a')"),
     open("create type room.made as enum ('a')"),
+    utility("create cast (m.mood as int) with inout"),
+    utility("create cast (closed.mood as m.mood) with inout"),
+    utility("drop cast (text as m.mood)"),
+    utility("comment on cast (text as m.mood) is 'x'"),
+    utility("create type m.made as range (subtype = float8)"),
+    open("create type room.made as range (subtype = float8)"),
+    utility("create type room.made as range (subtype = float8, multirange_type_name = m.made)"),
+    utility("create table room.made (k m.stretch)"),
     utility("create type m.made as (k int)"),
     open("create type room.made as (k int)"),
     utility("create type room.made as (k m.mood)"),
@@ -406,6 +425,12 @@ pub const STATEMENTS: &[Statement] = &[
     utility("alter type m.pair rename attribute k to z"),
     utility("alter type m.pair rename to humour"),
     utility("drop type m.pair"),
+    utility("alter type m.stretch rename to humour"),
+    utility("alter type m.stretch_multirange rename to humour"),
+    utility("alter type m.stretch set schema room"),
+    utility("alter type m.stretch owner to m_granted"),
+    utility("drop type m.stretch"),
+    utility("comment on type m.stretch is 'x'"),
     utility("comment on type m.mood is 'x'"),
     utility("alter domain m.above set default 5"),
     utility("alter domain m.above set not null"),
@@ -511,6 +536,7 @@ pub const STATEMENTS: &[Statement] = &[
     utility("create aggregate room.made (int) (sfunc = m.g2, stype = int)"),
     utility("create aggregate room.made (m.mood) (sfunc = m.g3, stype = m.mood)"),
     outer("select m.a(k) as k from m.t"),
+    outer("select m.a(k) over () as k from m.t"),
     utility("alter aggregate m.a (int) rename to b"),
     utility("alter aggregate m.a (int) set schema room"),
     utility("alter aggregate m.a (int) owner to m_alone"),

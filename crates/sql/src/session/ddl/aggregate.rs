@@ -74,7 +74,7 @@ impl Session {
             _ => "",
         };
         let mut routine = Routine {
-            schema: self.creation_schema(&catalog, schema)?,
+            schema: self.routine_schema(&catalog, schema)?,
             name: cut_name(names.last().map_or("", String::as_str)),
             owner: self.own_role(&catalog)?,
             kind: RoutineKind::Aggregate,
@@ -220,7 +220,11 @@ impl Session {
         Ok(())
     }
 
-    fn option_type(&mut self, catalog: &Arc<Catalog>, option: &DefElem) -> Result<TypeId> {
+    pub(super) fn option_type(
+        &mut self,
+        catalog: &Arc<Catalog>,
+        option: &DefElem,
+    ) -> Result<TypeId> {
         let node = option.arg.as_ref().and_then(|node| node.node.as_ref());
         match node {
             Some(NodeEnum::TypeName(name)) => Ok(self.type_of_name(catalog, name)?.0),
@@ -276,7 +280,7 @@ impl Session {
     }
 
     /// A function that an aggregate is made of, which the role may call.
-    fn aggregate_part(
+    pub(super) fn aggregate_part(
         &mut self,
         catalog: &Arc<Catalog>,
         names: &[String],
@@ -296,7 +300,7 @@ impl Session {
 }
 
 /// The name of a function that an option gives.
-fn function_names(option: &DefElem) -> Vec<String> {
+pub(super) fn function_names(option: &DefElem) -> Vec<String> {
     match option.arg.as_ref().and_then(|node| node.node.as_ref()) {
         Some(NodeEnum::TypeName(name)) => texts(&name.names),
         Some(NodeEnum::List(list)) => texts(&list.items),

@@ -81,6 +81,10 @@ impl Session {
             (Ok(object), Some(NodeEnum::String(_))) => {
                 self.commented_name(&catalog, object, &names[0])?
             }
+            (Ok(ObjectType::ObjectCast), Some(NodeEnum::List(list))) => {
+                let oid = self.commented_cast(&catalog, &list.items)?;
+                Address::of(Address::CAST, oid)
+            }
             (Ok(ObjectType::ObjectDomconstraint), Some(NodeEnum::List(list))) => {
                 let (domain, check) = domain_and_check(&list.items);
                 let oid = self.commented_domain_check(&domain, &check)?;

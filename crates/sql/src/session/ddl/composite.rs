@@ -29,7 +29,7 @@ fn composite_of(made: &mut UserType) -> Result<&mut Composite> {
     let id = made.id;
     match &mut made.body {
         TypeBody::Composite(composite) => Ok(composite),
-        TypeBody::Domain(_) | TypeBody::Enum(_) | TypeBody::Base => Err(no_composite(id)),
+        _ => Err(no_composite(id)),
     }
 }
 
@@ -62,6 +62,22 @@ fn stored_in(catalog: &Catalog, id: TypeId) -> Option<(&Table, &str)> {
     })
 }
 
+/// 0A000 where values of a type stay that is to lose an attribute with what that is of.
+pub(super) fn refuse_stored(catalog: &Catalog, id: TypeId, dropped: &[Object]) -> Result<()> {
+    for table in catalog.tables.iter().filter(|table| table.kind.has_rows()) {
+        for (place, column) in table.columns.iter().enumerate() {
+            let goes = dropped.contains(&Object::Column(table.oid, place))
+                || dropped.contains(&Object::Relation(table.oid));
+            if !column.dropped && !goes && holds(catalog, column.type_id, id) {
+                return Err(Error::unsupported(
+                    "dropping the type of an attribute of a type of which values are stored",
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Whether values of a type are, or have in them, values of the other.
 fn holds(catalog: &Catalog, ty: TypeId, id: TypeId) -> bool {
     let (mut seen, mut next) = (Vec::new(), vec![ty]);
@@ -76,6 +92,7 @@ fn holds(catalog: &Catalog, ty: TypeId, id: TypeId) -> bool {
             let fields = catalog.fields(ty).unwrap_or_default();
             next.extend(fields.iter().map(|field| field.ty));
         }
+        next.extend(ty.range_element().or(ty.multirange_element()));
     }
     false
 }
@@ -310,8 +327,15 @@ impl Session {
             Object::Type(other) => other == id || other.array_element() == Some(id),
             _ => false,
         };
+        let of_type = |object: Object| match object {
+            Object::Column(oid, _) | Object::Relation(oid) => {
+                catalog.composite_of_relation(oid).is_some()
+            }
+            _ => false,
+        };
         let users = catalog.dependencies().into_iter();
-        let mut users = users.filter(|edge| is_it(edge.referenced));
+        let users = users.filter(|edge| is_it(edge.referenced));
+        let mut users = users.filter(|edge| !of_type(edge.dependent));
         let by_text = users.any(|edge| {
             matches!(
                 edge.dependent,

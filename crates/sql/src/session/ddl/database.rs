@@ -293,6 +293,15 @@ impl Session {
         for known in &content.extensions {
             catalog::extension_store::remove(open.txn.as_mut(), database.oid, known)?;
         }
+        for cast in content.casts.iter() {
+            catalog::cast_store::remove(open.txn.as_mut(), database.oid, cast)?;
+        }
+        for routine in content.routines.iter() {
+            store::drop_routine(open.txn.as_mut(), database.oid, routine)?;
+        }
+        for made in content.user_types.iter() {
+            catalog::type_store::remove(open.txn.as_mut(), database.oid, made)?;
+        }
         // What has gone with the objects must not be found again.
         open.txn.next_command();
         cluster::drop_database(open.txn.as_mut(), &database)?;
@@ -448,6 +457,7 @@ fn is_empty(content: &Catalog) -> bool {
     let mut schemas = content.schemas.iter();
     content.routines.is_empty()
         && content.extensions.is_empty()
+        && content.casts.is_empty()
         && content.user_types.iter().next().is_none()
         && tables.all(|table| table.kind == RelationKind::System)
         && schemas.all(|schema| schema.oid < FIRST_USER_OID)

@@ -34,9 +34,7 @@ use types::{Category, Datum, OwnKind, TypeId};
 fn domain_of(made: &mut UserType) -> Result<&mut Domain> {
     match &mut made.body {
         TypeBody::Domain(domain) => Ok(domain),
-        TypeBody::Enum(_) | TypeBody::Composite(_) | TypeBody::Base => {
-            Err(Error::internal("no domain"))
-        }
+        _ => Err(Error::internal("no domain")),
     }
 }
 
@@ -473,7 +471,7 @@ impl Session {
     /// The tables with columns of a domain, and the places of those, locked against writers.
     ///
     /// # Errors
-    /// 0A000 for a column of arrays over it.
+    /// 0A000 for a column whose values have it in them.
     fn lock_domain_columns(&mut self, id: TypeId) -> Result<Vec<(Arc<Table>, Vec<usize>)>> {
         let mut locked = Vec::new();
         loop {
@@ -501,28 +499,26 @@ fn missing_check(check: &str, domain: &str) -> Error {
 fn columns_of_domain(catalog: &Catalog, id: TypeId) -> Result<Vec<(Arc<Table>, Vec<usize>)>> {
     let mut found = Vec::new();
     for table in &catalog.tables {
-        if !matches!(
-            table.kind,
-            RelationKind::Table | RelationKind::MaterializedView
-        ) {
+        if !table.kind.has_rows() && table.kind != RelationKind::Partitioned {
             continue;
         }
         let mut places = Vec::new();
         for (place, column) in table.columns.iter().enumerate() {
-            if column.dropped || !catalog.is_over(column.domain, id) {
+            let (declared, _) = column.declared();
+            let within = catalog.domain_within(declared, id);
+            let Some(within) = within.filter(|_| !column.dropped) else {
                 continue;
-            }
-            let line = catalog.domain_line(column.domain);
-            if !line.iter().any(|(of, _)| *of == id) {
+            };
+            if within != declared {
                 let message = format!(
-                    "cannot alter type \"{id}\" because column \"{}.{}\" uses it",
+                    "cannot alter type \"{within}\" because column \"{}.{}\" uses it",
                     table.name, column.name
                 );
                 return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
             }
             places.push(place);
         }
-        if !places.is_empty() {
+        if !places.is_empty() && table.kind != RelationKind::Partitioned {
             found.push((table.clone(), places));
         }
     }

@@ -12,6 +12,7 @@ use pg_query::protobuf::{DropBehavior, DropStmt, ObjectType, RangeVar};
 
 use super::super::utility::tag;
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
+use super::composite::refuse_stored;
 use super::policy::no_policy;
 use super::routine::is_routine;
 use super::texts;
@@ -19,8 +20,8 @@ use catalog::access::must_own;
 use catalog::cluster::{self, Address};
 use catalog::depend::{listed, plan_drop, Dropped};
 use catalog::{
-    extension_store, store, type_store, Catalog, Identity, Object, RelationKind, RelationRef,
-    Table, TypeBody, UserType, INFORMATION_SCHEMA, PG_CATALOG, QUORATE,
+    cast_store, extension_store, store, type_store, Catalog, Identity, Object, RelationKind,
+    RelationRef, Table, TypeBody, UserType, INFORMATION_SCHEMA, PG_CATALOG, QUORATE,
 };
 use planner::bind::{self, BindContext};
 use syntax::parser::NodeEnum;
@@ -327,6 +328,7 @@ impl Session {
             let mut own_types: Vec<_> = dropped.objects.iter().filter_map(type_of).collect();
             own_types.extend(dropped.objects.iter().filter_map(|object| match object {
                 Object::Constraint(oid) => Some(catalog.domain_check(*oid)?.0.id),
+                Object::Column(oid, _) => Some(catalog.composite_of_relation(*oid)?.id),
                 _ => None,
             }));
             let holds_types = own_types.iter().all(|id| held.contains(id));
@@ -401,6 +403,12 @@ impl Session {
                 None => Ok(()),
             };
         }
+        if let Object::Cast(oid) = object {
+            return match catalog.cast_by_oid(oid) {
+                Some(cast) => self.must_own_cast(catalog, cast.source, cast.target),
+                None => Ok(()),
+            };
+        }
         if let Object::Extension(oid) = object {
             return match catalog.extension_by_oid(oid) {
                 Some(found) => self.own_extension(catalog, &found.name).map(|_| ()),
@@ -445,6 +453,7 @@ impl Session {
     fn carry_out(&mut self, catalog: &Catalog, dropped: &Dropped) -> Result<()> {
         let database = catalog.database.oid;
         let gone = |oid: u32| dropped.objects.contains(&Object::Relation(oid));
+        let gone_type = |id| dropped.objects.contains(&Object::Type(id));
         let relations = dropped.objects.iter().filter_map(|object| match object {
             Object::Relation(oid) => Some(*oid),
             _ => None,
@@ -472,6 +481,11 @@ impl Session {
                         store::drop_routine(txn, database, routine)?;
                     }
                 }
+                (Object::Cast(oid), _) => {
+                    if let Some(found) = catalog.cast_by_oid(oid) {
+                        cast_store::remove(txn, database, found)?;
+                    }
+                }
                 (Object::Extension(oid), _) => {
                     if let Some(found) = catalog.extension_by_oid(oid) {
                         extension_store::remove(txn, database, found)?;
@@ -480,15 +494,21 @@ impl Session {
                 (Object::Relation(oid), Some(table)) if table.oid == oid => {
                     store::drop_table(txn, database, table)?;
                 }
-                (Object::Constraint(oid), None) => {
-                    let gone = |id| dropped.objects.contains(&Object::Type(id));
-                    match catalog.domain_check(oid) {
-                        Some((of, _)) if !gone(of.id) => {
-                            drop_domain_check(txn, database, of, oid)?;
-                        }
-                        _ => cluster::forget_object(txn, database, Address::CONSTRAINT, oid)?,
+                (Object::Column(oid, place), None) => {
+                    let of = catalog
+                        .composite_of_relation(oid)
+                        .filter(|of| !gone_type(of.id));
+                    if let Some(of) = of {
+                        refuse_stored(catalog, of.id, &dropped.objects)?;
+                        drop_attribute(txn, database, of.id, place)?;
                     }
                 }
+                (Object::Constraint(oid), None) => match catalog.domain_check(oid) {
+                    Some((of, _)) if !gone_type(of.id) => {
+                        drop_domain_check(txn, database, of, oid)?;
+                    }
+                    _ => cluster::forget_object(txn, database, Address::CONSTRAINT, oid)?,
+                },
                 (part, Some(table)) if !gone(table.oid) => {
                     let place = changed.iter().position(|known| known.oid == table.oid);
                     let place = place.unwrap_or_else(|| {
@@ -554,6 +574,25 @@ fn drop_domain_check(
     cluster::forget_object(txn, database, Address::CONSTRAINT, oid)
 }
 
+/// Takes an attribute from a composite type, as the transaction has left that so far.
+fn drop_attribute(
+    txn: &mut dyn Transaction,
+    database: u32,
+    id: TypeId,
+    place: usize,
+) -> Result<()> {
+    let Some(old) = type_store::newest(txn, database, id)? else {
+        return Ok(());
+    };
+    let mut new = old.clone();
+    if let TypeBody::Composite(composite) = &mut new.body {
+        if let Some(attribute) = composite.attributes.get_mut(place) {
+            attribute.name.clear();
+        }
+    }
+    type_store::update(txn, database, &old, &new)
+}
+
 fn type_of(object: &Object) -> Option<TypeId> {
     match object {
         Object::Type(id) => Some(*id),
@@ -564,7 +603,11 @@ fn type_of(object: &Object) -> Option<TypeId> {
 /// The relation that holds an object, or is it.
 fn table_of(catalog: &Catalog, object: Object) -> Option<&Arc<Table>> {
     match object {
-        Object::Schema(_) | Object::Type(_) | Object::Routine(_) | Object::Extension(_) => None,
+        Object::Schema(_)
+        | Object::Type(_)
+        | Object::Routine(_)
+        | Object::Extension(_)
+        | Object::Cast(_) => None,
         Object::Relation(oid) => catalog
             .table_by_oid(oid)
             .or_else(|| catalog.index_by_oid(oid).map(|found| found.0)),
@@ -647,7 +690,11 @@ fn remove_part(
             forget_part(table, oid);
             cluster::forget_object(txn, database, Address::TRIGGER, oid)?;
         }
-        Object::Schema(_) | Object::Type(_) | Object::Routine(_) | Object::Extension(_) => {}
+        Object::Schema(_)
+        | Object::Type(_)
+        | Object::Routine(_)
+        | Object::Extension(_)
+        | Object::Cast(_) => {}
     }
     Ok(())
 }

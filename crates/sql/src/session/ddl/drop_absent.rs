@@ -1,4 +1,5 @@
-//! DROP of kinds of objects that nobody can make here: each name means what is built in, or nothing.
+//! DROP of kinds of objects that nobody can make here, and of casts: each name means what is built in,
+//! or nothing, or a cast that a user has made.
 //!
 //! ```text
 //! DROP OPERATOR @#@ (int, int)            operator does not exist: integer @#@ integer
@@ -8,19 +9,20 @@
 //! So scripts that clean up after themselves run, and their author is told the same as by PostgreSQL.
 //!
 //! # Invariant
-//! Nothing is dropped here.
+//! Nothing but casts is dropped here.
 
 use std::sync::Arc;
 
 use base::{Error, Result, SqlState};
-use pg_query::protobuf::{DropStmt, Node, ObjectType, ObjectWithArgs, TypeName};
+use pg_query::protobuf::{DropBehavior, DropStmt, Node, ObjectType, ObjectWithArgs, TypeName};
 
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
+use super::cast::no_cast;
 use super::texts;
 use crate::session::utility::tag;
 use catalog::operator_class::{self, OperatorClass, METHODS};
 use catalog::system;
-use catalog::{Catalog, RelationKind, RelationRef};
+use catalog::{Catalog, Object, RelationKind, RelationRef};
 use syntax::parser::NodeEnum;
 use types::TypeId;
 
@@ -30,6 +32,8 @@ enum Named {
     Nothing(Error, Option<String>),
     /// What is built in, described.
     BuiltIn(String),
+    /// What a user has made.
+    Made(Object),
 }
 
 /// Their nouns, and what DROP of them is called.
@@ -123,6 +127,7 @@ impl Session {
         };
         let of_methods = [ObjectType::ObjectOpclass, ObjectType::ObjectOpfamily];
         let is_of_method = of_methods.contains(object);
+        let mut made = Vec::new();
         for node in &drop.objects {
             let Some(node) = &node.node else { continue };
             let named = self.named_absent(*object, noun, node).or_else(|error| {
@@ -139,6 +144,7 @@ impl Session {
                         format!("cannot drop {what} because it is required by the database system"),
                     ))
                 }
+                Named::Made(object) => made.push(object),
                 Named::Nothing(missing, _) if !drop.missing_ok => return Err(missing),
                 Named::Nothing(missing, said) => {
                     let said = said.unwrap_or_else(|| missing.message().to_owned());
@@ -147,6 +153,10 @@ impl Session {
                     self.notice(NoticeSeverity::Notice, body, sink)?;
                 }
             }
+        }
+        if !made.is_empty() {
+            let cascade = drop.behavior == DropBehavior::DropCascade as i32;
+            self.drop_objects(|_| Ok(made.clone()), cascade, sink)?;
         }
         Ok(Some(tag(done)))
     }
@@ -244,12 +254,20 @@ impl Session {
         let &[Some(from), Some(to)] = types.as_slice() else {
             return Err(nothing());
         };
+        if let Some(cast) = catalog.own_cast(from, to) {
+            return Ok(Named::Made(Object::Cast(cast.oid)));
+        }
+        if from.is_own() && from.range_multirange() == Some(to) {
+            let function = catalog.cast_to_multirange(to).unwrap_or(0);
+            let function = Object::Routine(function).describe(catalog, &self.search_path(catalog));
+            let message =
+                format!("cannot drop cast from {from} to {to} because {function} requires it");
+            return Err(Error::new(SqlState::of("2BP01"), message)
+                .with_hint(format!("You can drop {function} instead.")));
+        }
         Ok(match functions::cast_between(from, to) {
             Some(_) => Named::BuiltIn(format!("cast from {from} to {to}")),
-            None => {
-                let message = format!("cast from type {from} to type {to} does not exist");
-                Named::Nothing(Error::new(SqlState::UNDEFINED_OBJECT, message), None)
-            }
+            None => Named::Nothing(no_cast(from, to), None),
         })
     }
 

@@ -41,6 +41,14 @@ use syntax::parser::NodeEnum;
 use types::text::parse_bool;
 use types::TypeId;
 
+/// Where an operator class is: built in, or in the schema of an extension that was created.
+fn schema_of(catalog: &Catalog, class: &OperatorClass) -> Option<u32> {
+    match extension_of(class.oid) {
+        None => Some(PG_CATALOG),
+        Some(extension) => catalog.extension(extension).map(|known| known.schema),
+    }
+}
+
 impl Session {
     /// The table that a name means once it is locked so.
     pub(in super::super) fn lock_named(
@@ -217,15 +225,10 @@ impl Session {
         ty: TypeId,
     ) -> Result<u32> {
         let undefined = |message: String| Error::new(SqlState::UNDEFINED_OBJECT, message);
-        // Where it is: built in, or in the schema of an extension that was created.
-        let schema_of = |class: &OperatorClass| match extension_of(class.oid) {
-            None => Some(PG_CATALOG),
-            Some(extension) => catalog.extension(extension).map(|known| known.schema),
-        };
         let default = OperatorClass::default_of(method, ty);
-        let default = default.filter(|class| schema_of(class).is_some());
+        let default = default.filter(|class| schema_of(catalog, class).is_some());
         let names = texts(&element.opclass);
-        let (schemas, name) = match names.as_slice() {
+        match names.as_slice() {
             // Such an index is an inverted one, which its class says.
             [] if default.is_some_and(|class| is_inverted_gist(class.oid)) => {
                 return Ok(default.map_or(0, |class| class.oid));
@@ -244,42 +247,60 @@ impl Session {
                      operator class for the data type.",
                 ));
             }
-            [name] => {
-                let mut schemas = self.search_path(catalog);
-                schemas.insert(0, PG_CATALOG);
-                (schemas, name.as_str())
-            }
+            _ => {}
+        }
+        let class = self.class_named(catalog, &names, method, ty)?;
+        if !element.opclassopts.is_empty() {
+            return Err(Error::unsupported("parameters of an operator class"));
+        }
+        let is_default = default.is_some_and(|default| default.oid == class.oid);
+        let is_named = !is_default || is_inverted_gist(class.oid);
+        Ok(if is_named { class.oid } else { 0 })
+    }
+
+    /// The operator class of that name, for values of a type.
+    ///
+    /// # Errors
+    /// 42704 for one that there is not, 42804 for one of another type.
+    pub(super) fn class_named(
+        &self,
+        catalog: &Catalog,
+        names: &[String],
+        method: u32,
+        ty: TypeId,
+    ) -> Result<&'static OperatorClass> {
+        let (schemas, name) = match names {
             [.., schema, name] => {
                 let schema = catalog.schema(schema).map(|known| known.oid);
                 (schema.into_iter().collect(), name.as_str())
             }
+            _ => {
+                let mut schemas = self.search_path(catalog);
+                schemas.insert(0, PG_CATALOG);
+                (schemas, names.first().map_or("", String::as_str))
+            }
         };
-        let is_seen = |class: &OperatorClass| {
-            schema_of(class).is_some_and(|schema| schemas.contains(&schema))
+        let is_seen = |class: &&OperatorClass| {
+            schema_of(catalog, class).is_some_and(|schema| schemas.contains(&schema))
         };
-        let mut named = OperatorClass::named(method, name).filter(|class| is_seen(class));
-        let Some(class) = named.next() else {
-            return Err(undefined(format!(
-                "operator class \"{}\" does not exist for access method \"{}\"",
-                names.join("."),
-                method_name(method)
-            )));
-        };
-        if !element.opclassopts.is_empty() {
-            return Err(Error::unsupported("parameters of an operator class"));
-        }
-        if !class.accepts(ty) {
-            return Err(Error::new(
+        let mut named = OperatorClass::named(method, name).filter(is_seen);
+        let class = named.next().ok_or_else(|| {
+            let (names, method) = (names.join("."), method_name(method));
+            Error::new(
+                SqlState::UNDEFINED_OBJECT,
+                format!("operator class \"{names}\" does not exist for access method \"{method}\""),
+            )
+        })?;
+        match class.accepts(ty) {
+            true => Ok(class),
+            false => Err(Error::new(
                 SqlState::DATATYPE_MISMATCH,
                 format!(
                     "operator class \"{}\" does not accept data type {ty}",
                     names.join(".")
                 ),
-            ));
+            )),
         }
-        let is_default = default.is_some_and(|default| default.oid == class.oid);
-        let is_named = !is_default || is_inverted_gist(class.oid);
-        Ok(if is_named { class.oid } else { 0 })
     }
 
     fn index_key(

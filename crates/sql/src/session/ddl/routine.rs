@@ -14,6 +14,7 @@ use pg_query::protobuf::{
 use super::super::plpgsql::body_start;
 use super::super::plpgsql::piece::add_context;
 use super::super::routines::signature_of;
+use super::super::temporary::moved_temporary;
 use super::super::utility::tag;
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
 use super::drop_absent::{is_missing, written};
@@ -21,7 +22,8 @@ use super::table::cut_name;
 use super::texts;
 use catalog::access::must_own;
 use catalog::cluster::Address;
-use catalog::depend::routine_text;
+use catalog::depend::{routine_path, routine_text};
+use catalog::local::is_local;
 use catalog::routine::{Argument, Language, Mode, Routine, RoutineKind};
 use catalog::{store, system, Catalog, Column, Object, RelationKind};
 use planner::plan::RoutineCall;
@@ -54,11 +56,8 @@ impl Session {
             [.., schema, _] => schema.as_str(),
             _ => "",
         };
-        if schema == "pg_temp" {
-            return Err(Error::unsupported("a temporary function"));
-        }
         let mut routine = Routine {
-            schema: self.creation_schema(&catalog, schema)?,
+            schema: self.routine_schema(&catalog, schema)?,
             name: cut_name(names.last().map_or("", String::as_str)),
             owner: self.own_role(&catalog)?,
             kind: match create.is_procedure {
@@ -84,6 +83,15 @@ impl Session {
         self.check_body_with_settings(text, &catalog, &routine, written.location)?;
         self.put_routine(&catalog, routine, create.replace, sink)?;
         Ok(done)
+    }
+
+    /// The schema in which a routine is made; the one of temporary objects is made for it.
+    pub(super) fn routine_schema(&mut self, catalog: &Catalog, named: &str) -> Result<u32> {
+        let known = catalog.schema(named);
+        match named == "pg_temp" || known.is_some_and(|schema| is_local(schema.oid)) {
+            true => self.own_schema(),
+            false => self.creation_schema(catalog, named),
+        }
     }
 
     pub(super) fn put_routine(
@@ -461,7 +469,7 @@ impl Session {
                     .map(|_| ())
                     .map_err(placed)
             }
-            Language::C => Ok(()),
+            Language::C | Language::Internal => Ok(()),
             Language::Sql => self.check_sql_body(&call).map_err(|mut error| {
                 let fields = error.fields_mut();
                 fields.internal_query = None;
@@ -503,7 +511,7 @@ impl Session {
                     return Ok(Err(Error::new(SqlState::INVALID_SCHEMA_NAME, message)));
                 }
             },
-            _ => self.search_path(&catalog),
+            _ => routine_path(&self.search_path(&catalog)),
         };
         let is_kind = |routine: &Routine| match object {
             ObjectType::ObjectProcedure => routine.kind == RoutineKind::Procedure,
@@ -714,6 +722,9 @@ impl Session {
         // PostgreSQL asks for the right to create there before it asks who owns what is moved.
         self.may_create_in(&catalog, schema.oid)?;
         self.change_routine(object, named, |_, _, new| {
+            if is_local(new.schema) != is_local(schema.oid) {
+                return Err(moved_temporary());
+            }
             new.schema = schema.oid;
             Ok(())
         })
@@ -932,5 +943,6 @@ fn example_call(catalog: &Catalog, routine: &Routine) -> RoutineCall {
         written: Vec::new(),
         routine: Arc::new(routine.clone()),
         caller: None,
+        cast: None,
     }
 }

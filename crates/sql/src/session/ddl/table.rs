@@ -600,7 +600,7 @@ impl Session {
         catalog: &Arc<Catalog>,
         bind: impl FnOnce(&mut Binder<'_>) -> Result<T>,
     ) -> Result<T> {
-        self.bind_with(text, catalog, (None, &[]), bind)
+        self.bind_with(text, catalog, (None, &[], false), bind)
     }
 
     /// The same where these names are variables.
@@ -611,7 +611,7 @@ impl Session {
         variables: &dyn Variables,
         bind: impl FnOnce(&mut Binder<'_>) -> Result<T>,
     ) -> Result<T> {
-        self.bind_with(text, catalog, (Some(variables), &[]), bind)
+        self.bind_with(text, catalog, (Some(variables), &[], false), bind)
     }
 
     /// The same where parameters have these types.
@@ -622,14 +622,25 @@ impl Session {
         types: &[TypeId],
         bind: impl FnOnce(&mut Binder<'_>) -> Result<T>,
     ) -> Result<T> {
-        self.bind_with(text, catalog, (None, types), bind)
+        self.bind_with(text, catalog, (None, types, false), bind)
+    }
+
+    /// The same where parameters may have other types, and more of them may be there.
+    pub(in crate::session) fn try_binding_open<T>(
+        &self,
+        text: &str,
+        catalog: &Arc<Catalog>,
+        types: &[TypeId],
+        bind: impl FnOnce(&mut Binder<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.bind_with(text, catalog, (None, types, true), bind)
     }
 
     fn bind_with<T>(
         &self,
         text: &str,
         catalog: &Arc<Catalog>,
-        (variables, types): (Option<&dyn Variables>, &[TypeId]),
+        (variables, types, open): (Option<&dyn Variables>, &[TypeId], bool),
         bind: impl FnOnce(&mut Binder<'_>) -> Result<T>,
     ) -> Result<T> {
         let search_path = self.search_path(catalog);
@@ -644,7 +655,7 @@ impl Session {
         };
         let row_security = self.shared.settings.parsed().row_security;
         parser::large_stack(|| {
-            let mut binder = Binder::new(cx, types.to_vec(), false);
+            let mut binder = Binder::new(cx, types.to_vec(), open);
             binder.row_security = row_security;
             bind(&mut binder)
         })

@@ -13,6 +13,7 @@ use super::super::{CommandTag, Session};
 use super::table::cut_name;
 use super::{system_table, texts};
 use catalog::access::{denied, must_own, Guarded, Privileges};
+use catalog::depend::routine_path;
 use catalog::routine::built_in_triggers;
 use catalog::trigger::{ConstraintTrigger, Enabled, Events, Timing};
 use catalog::PG_CATALOG;
@@ -346,7 +347,7 @@ impl Session {
                     ))
                 }
             },
-            _ => self.search_path(catalog),
+            _ => routine_path(&self.search_path(catalog)),
         };
         let found = schemas.iter().find_map(|schema| {
             let mut known = catalog.routines_named(*schema, name);

@@ -13,6 +13,7 @@ use pg_query::protobuf::{
     Node, ObjectType, RenameStmt, TypeName,
 };
 
+use super::super::temporary::moved_temporary;
 use super::super::utility::tag;
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
 use super::domain::no_domain;
@@ -346,10 +347,7 @@ impl Session {
         let schema = self.creation_schema(&catalog, &alter.newschema)?;
         let (catalog, old) = self.altered_type(&names)?;
         if is_local(schema) {
-            return Err(Error::new(
-                SqlState::FEATURE_NOT_SUPPORTED,
-                "cannot move objects into or out of temporary schemas",
-            ));
+            return Err(moved_temporary());
         }
         if schema == old.schema {
             return Ok(altered(is_domain));

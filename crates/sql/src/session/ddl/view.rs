@@ -461,6 +461,7 @@ impl Session {
                 writes: true,
                 locks_rows: None,
                 unpopulated: None,
+                cursor_tables: Vec::new(),
                 fleeting: false,
             }),
         });

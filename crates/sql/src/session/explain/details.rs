@@ -40,6 +40,11 @@ pub(super) fn of(plan: &Plan, writer: &Writer<'_>, outer: &[Columns]) -> Details
         Plan::Scan(scan) => {
             let row = writer.columns_of_table(scan);
             let row: Vec<_> = row.iter().map(Column::own).collect();
+            let cursor = scan.current_of.as_ref();
+            say(
+                "TID Cond",
+                cursor.map(|name| format!("CURRENT OF {}", quote_identifier(name))),
+            );
             say("Index Cond", index_condition(scan, &row, writer, outer));
             let filter = scan.filter.as_ref();
             say(

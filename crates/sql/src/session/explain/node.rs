@@ -365,7 +365,11 @@ fn of_scan<'p>(scan: &Scan) -> Named<'p> {
         let alias = scan.alias.as_deref();
         let title = quoted_alias(&scan.table.name, alias);
         let fields = relation(scan);
-        return titled(format!("Seq Scan on {title}"), "Seq Scan", fields, vec![]);
+        let name = match scan.current_of {
+            Some(_) => "Tid Scan",
+            None => "Seq Scan",
+        };
+        return titled(format!("{name} on {title}"), name, fields, vec![]);
     };
     let direction = if scan.backward { "Backward" } else { "Forward" };
     of_index(index, scan, direction)

@@ -29,6 +29,16 @@ impl Session {
         if let (Datum::Record(record), true) = (&value, to.is_composite()) {
             return self.convert_row(record, to);
         }
+        if from != to && self.catalog.own_cast(from, to).is_some() {
+            self.ensure_open()?;
+            let catalog = self.catalog.clone();
+            let program = self.try_binding("", &catalog, |binder| {
+                binder.own_cast_program(from, to, typmod)
+            })?;
+            if let Some(program) = program {
+                return self.run_conversion(&program, value);
+            }
+        }
         let how = match from == to {
             true => Coercion::Binary,
             false => find_coercion(from, to, CastContext::Explicit).unwrap_or(Coercion::InOut),

@@ -18,7 +18,7 @@ use execution::kept::{apart, large_bytes, RowStore};
 use execution::state::prepared::Planned;
 use execution::state::KeptRows;
 use planner::plan::Row;
-use syntax::parser::{self, NodeEnum};
+use syntax::parser::{self, NodeEnum, TokenKind};
 use syntax::plpgsql::ast::Condition;
 use syntax::plpgsql::conditions;
 use types::{self, Datum, TypeId};
@@ -289,6 +289,10 @@ impl Session {
             StepKind::Assign(slot, field, piece) => {
                 let (value, ty) = self.value_of(piece, &frame.slots)?;
                 let literal = ty == TypeId::UNKNOWN || frame_is_constant(piece);
+                let ty = match literal && !self.catalog.casts.is_empty() {
+                    true => literal_type(piece, ty),
+                    false => ty,
+                };
                 let stored = match field {
                     None => self.store(frame, *slot, value, ty),
                     Some(field) => self.store_field(frame, *slot, field, value, ty),
@@ -826,6 +830,15 @@ fn frame_is_constant(piece: &Piece) -> bool {
     compiled
         .as_ref()
         .is_some_and(|compiled| compiled.is_constant())
+}
+
+/// The type of a constant that is assigned: a literal is no text that a cast of users would take.
+fn literal_type(piece: &Piece, ty: TypeId) -> TypeId {
+    let tokens = parser::tokens(&piece.text).unwrap_or_default();
+    match tokens.as_slice() {
+        [_select, only] if ty == TypeId::TEXT && only.kind == TokenKind::String => TypeId::UNKNOWN,
+        _ => ty,
+    }
 }
 
 /// Takes back the line that a piece has added to an error.

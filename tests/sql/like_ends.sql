@@ -1,0 +1,30 @@
+-- names: zle
+-- Patterns of LIKE that end with the escape: an error where matching looks at what it escapes.
+select 'a' like 'a\';
+select 'ab' like 'a\';
+select 'b' like 'a\';
+select '' like '\';
+select 'a' like '\';
+select '' like '%\';
+select 'a' like '%\';
+select 'a' like 'a%\';
+select 'ab' like 'a%\';
+select '' like '%_\';
+select 'a' like '%_\';
+select 'a' like '%_%\';
+select 'xb' like '%b\';
+select 'xbb' like '%b\';
+select '%' like '\%\';
+select 'a' not like 'a\';
+select 'A' ilike 'a\', 'A' not ilike 'a\';
+select 'Ab' ilike 'a\';
+select 'a' like 'ax' escape 'x';
+select 'ab' like 'ax' escape 'x';
+select 'a' like 'a\' escape '', 'a\' like 'a\' escape '';
+select '\x61'::bytea like '\x615c'::bytea;
+select '\x6162'::bytea like '\x615c'::bytea;
+create table zle (a text primary key);
+insert into zle values ('a'), ('b');
+select * from zle where a like 'a\';
+select * from zle where a like '\';
+drop table zle;

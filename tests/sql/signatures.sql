@@ -1,0 +1,40 @@
+-- names: zsg zsh
+-- Routines that a text names with the types of their arguments.
+create schema zsg_other;
+create type zsg_other.kind as (a int);
+create function zsg_one(int, text) returns int language sql as 'select 1';
+create function zsg_one(varchar(3), numeric) returns int language sql as 'select 1';
+create function zsg_one(zsg_other.kind, timestamp with time zone, int[]) returns int language sql as 'select 1';
+create function abs(text) returns int language sql as 'select 1';
+select 'zsg_one(int,text)'::regprocedure, 'zsg_one(integer, text)'::regprocedure, 'zsg_one(int4,pg_catalog.text)'::regprocedure;
+select 'zsg_one(varchar,numeric)'::regprocedure, 'zsg_one(character varying,decimal)'::regprocedure;
+select 'zsg_one(varchar(10),numeric(4,2))'::regprocedure;
+select 'zsg_one(zsg_other.kind, timestamptz, int[])'::regprocedure, 'zsg_one(zsg_other.kind, timestamp(3) with time zone, integer array)'::regprocedure;
+select 'abs(int)'::regprocedure, 'pg_catalog.abs(int)'::regprocedure, 'abs(text)'::regprocedure, 'abs(float)'::regprocedure, 'abs(real)'::regprocedure;
+select 'public.abs(int)'::regprocedure;
+select 'public.abs(text)'::regprocedure, 'public.abs'::regproc;
+select 'pg_catalog.abs(text)'::regprocedure;
+select 'count("any")'::regprocedure;
+select 'zsg_one(int, text'::regprocedure;
+select 'zsg_one'::regprocedure;
+select 'zsg_one(nothing)'::regprocedure;
+select 'zsg_one(int,)'::regprocedure;
+select 'length(bit)'::regprocedure, 'length(char)'::regprocedure, 'length(character)'::regprocedure, 'length(bpchar)'::regprocedure;
+select 'date_part(text, timestamp without time zone)'::regprocedure, 'date_part(text, time)'::regprocedure, 'date_part(text, timetz)'::regprocedure;
+select to_regprocedure('zsg_one(int,text)'), to_regprocedure('nothing(int)'), to_regproc('nothing');
+select to_regprocedure('zsg_one(nothing)');
+select has_function_privilege('zsg_one(int,text)', 'execute'), has_function_privilege('abs(int)', 'execute');
+select 'decimal(3)'::regtype, 'float(24)'::regtype, 'float(25)'::regtype, 'national character varying(3)'::regtype, 'char'::regtype, '"char"'::regtype, 'bit varying(3)'::regtype;
+select 'interval day to second'::regtype, 'int array'::regtype, 'int[3]'::regtype, 'int[][]'::regtype, 'pg_catalog.int4'::regtype, 'time(2)'::regtype, 'timestamp(2) with time zone'::regtype;
+drop function abs(text);
+drop function zsg_one(int, text);
+drop function zsg_one(varchar, numeric);
+drop schema zsg_other cascade;
+-- What depends on the type of a table's rows.
+create table zsh (a int);
+create function zsg_all() returns setof zsh language sql as 'select * from zsh';
+create function zsg_first() returns zsh language sql as 'select * from zsh limit 1';
+drop table zsh;
+drop function zsg_first();
+drop table zsh cascade;
+select zsg_all();

@@ -1,0 +1,33 @@
+-- names: zvu
+-- Literals without a type in UNION and its kin, as views show them.
+create table zvu (a int, b text, d date);
+create view zvu_one as select 'x' as c union select 'y';
+create view zvu_two as select 1 as a, 'x' as b union all select a, b from zvu;
+create view zvu_three as select a, b from zvu union all select 2, 'z';
+create view zvu_four as select a, d from zvu union all select 2, '2020-01-01';
+create view zvu_five as select '2020-01-01' as d, 'q' as r union select d, null from zvu;
+create view zvu_six as select null as n union select null;
+create view zvu_seven as select null as n, 1 as k union select 3, 1.5;
+create view zvu_eight as (select 'a' as z union select 'b') except select b from zvu order by 1;
+create view zvu_nine as select 'a' as z intersect select 'b' union select 'c';
+create view zvu_ten as select * from (select 'x' as u union select 'y') s;
+create view zvu_more as select 'a' as z union select 'b'::varchar(3);
+create view zvu_again as with recursive r as (select 'a' as p, 1 as n union all select p || 'b', n + 1 from r where n < 3) select * from r;
+create view zvu_number as select '1' as one union select 2;
+create view zvu_numbers as select 1 as one union select '2' union select 3.5;
+select pg_get_viewdef('zvu_one'::regclass);
+select pg_get_viewdef('zvu_two'::regclass);
+select pg_get_viewdef('zvu_three'::regclass);
+select pg_get_viewdef('zvu_four'::regclass);
+select pg_get_viewdef('zvu_five'::regclass);
+select pg_get_viewdef('zvu_six'::regclass);
+select pg_get_viewdef('zvu_seven'::regclass);
+select pg_get_viewdef('zvu_eight'::regclass);
+select pg_get_viewdef('zvu_nine'::regclass);
+select pg_get_viewdef('zvu_ten'::regclass);
+select pg_get_viewdef('zvu_more'::regclass);
+select pg_get_viewdef('zvu_again'::regclass);
+select pg_get_viewdef('zvu_number'::regclass);
+select pg_get_viewdef('zvu_numbers'::regclass, true);
+drop view zvu_one, zvu_six, zvu_seven, zvu_nine, zvu_ten, zvu_more, zvu_again, zvu_number, zvu_numbers;
+drop table zvu cascade;
