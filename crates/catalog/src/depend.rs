@@ -87,14 +87,22 @@ pub struct Dependency {
 }
 
 impl Object {
-    /// The oid by which objects are put in order: what was made later has the higher one.
-    fn made_when(self, catalog: &Catalog) -> u32 {
+    /// Its oid; that of its relation, where it is part of one.
+    fn oid(self) -> u32 {
         match self {
             Object::Schema(oid) | Object::Relation(oid) => oid,
             Object::Constraint(oid) | Object::Policy(oid) | Object::Routine(oid) => oid,
             Object::Trigger(oid) | Object::Extension(oid) | Object::Cast(oid) => oid,
             Object::Column(oid, _) | Object::Default(oid, _) => oid,
+            Object::Type(id) => id.0,
+        }
+    }
+
+    /// The oid by which objects are put in order: what was made later has the higher one.
+    fn made_when(self, catalog: &Catalog) -> u32 {
+        match self {
             Object::Type(id) => catalog.made_when(id),
+            _ => self.oid(),
         }
     }
 

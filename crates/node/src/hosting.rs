@@ -49,6 +49,9 @@ const GATHER_AGAIN: Duration = Duration::from_secs(1);
 /// A group for which there is no space on the disk is opened again after this.
 const ROOM_PAUSE: Duration = Duration::from_secs(1);
 
+/// A group that was founded is usually led by its founder within this.
+const LED_HERE_MAX: Duration = Duration::from_secs(5);
+
 /// The groups must let a node go within this before it is removed.
 const LET_GO_MAX: Duration = Duration::from_secs(60);
 
@@ -361,6 +364,22 @@ impl Hosting {
         }
     }
 
+    /// Waits until this node leads a group that was just founded, so that whoever asked for it can
+    /// use it at once. The group is there even where that takes too long.
+    async fn until_led_here(&self, number: u64) {
+        let deadline = self.env.now().after(LED_HERE_MAX);
+        let Ok(group) = u32::try_from(number).map(GroupId) else {
+            return;
+        };
+        let is_led = || {
+            let engine = self.engine(group);
+            engine.is_some_and(|engine| engine.group().leading().is_some())
+        };
+        while !is_led() && self.env.now() < deadline {
+            sleep(&*self.env, LOOK_EVERY).await;
+        }
+    }
+
     /// This node goes on alone in all its groups; the answer is the last position of the first.
     ///
     /// # Errors
@@ -457,7 +476,12 @@ impl Administrator for Overseer {
                 Administration::RemoveNode(name) => hosting.let_go(name).await?,
                 _ => {}
             }
-            administrator.administer(wish).await
+            let founds = matches!(wish, Administration::AddGroup);
+            let number = administrator.administer(wish).await?;
+            if founds {
+                hosting.until_led_here(number).await;
+            }
+            Ok(number)
         })
     }
 

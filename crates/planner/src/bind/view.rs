@@ -139,7 +139,8 @@ impl<'a> Binder<'a> {
         let select = query_of_text(&view.query)?;
         let locking = self.locking(&select, name);
         self.below(table, |binder| {
-            binder.in_stored_text(|binder| binder.merged(&select, &locking, None, next))
+            let merge = |binder: &mut Self| binder.merged(&select, &locking, None, next);
+            binder.in_stored_text(&view.query, merge)
         })
     }
 

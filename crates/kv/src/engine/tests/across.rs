@@ -243,11 +243,14 @@ fn read_both(node: &Both) -> Result<(i64, [BTreeSet<String>; 2])> {
     Ok((sum, ledgers))
 }
 
+/// The sum of all accounts, and the transfers of which each group has a row.
+type Read = (i64, [BTreeSet<String>; 2]);
+
 /// How transfers are made, and how both groups are read.
 #[derive(Clone, Copy)]
 pub(super) struct Ways {
     pub transfer: fn(&Both, &str, (i64, i64), i64) -> Result<Debt>,
-    pub read: fn(&Both) -> Result<(i64, [BTreeSet<String>; 2])>,
+    pub read: fn(&Both) -> Result<Read>,
 }
 
 /// By branches, which are committed together.
