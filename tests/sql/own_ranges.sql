@@ -1,4 +1,4 @@
--- names: booked moody stalls lookouts watched tariffs
+-- names: booked moody stalls lookouts watched tariffs shelf
 -- Ranges of one's own: what they are over, constructors, casts, operators, what they are in, and doors.
 create type span as range (subtype = float8, subtype_diff = float8mi);
 select '[0.5,1.5)'::span, '{[1,2), [1.5,3]}'::span_multirange, ' empty '::span;

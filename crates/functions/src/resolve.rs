@@ -102,8 +102,10 @@ fn coercion(source: TypeId, target: TypeId, context: CastContext) -> Option<&'st
         if from == to {
             return Some(&BINARY);
         }
-        if let Some(Coercion::Binary) = coercion(from?, to?, context) {
-            return Some(ARRAY_BINARY);
+        if let (Some(from), Some(to)) = (from, to) {
+            if let Some(Coercion::Binary) = coercion(from, to, context) {
+                return Some(ARRAY_BINARY);
+            }
         }
     }
     // What is written as a row becomes one of a type field by field, which the binder sees to.

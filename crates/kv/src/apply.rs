@@ -293,9 +293,13 @@ fn derive_with(
             _ => {}
         }
         match (change.tree, &change.change) {
-            (TreeId::DESCRIPTORS, Change::Delete) => derived.dropped.push(tree_of(&change.key)?),
+            (TreeId::DESCRIPTORS, Change::Delete) => derived
+                .dropped
+                .push(TreeId::of_descriptor_key(&change.key)?),
             (TreeId::BUILDS, Change::Insert(row)) => derived.begun.push(Plan::from_row(row)?),
-            (TreeId::BUILDS, Change::Delete) => derived.ended.push(tree_of(&change.key)?),
+            (TreeId::BUILDS, Change::Delete) => {
+                derived.ended.push(TreeId::of_descriptor_key(&change.key)?)
+            }
             _ => {}
         }
     }
@@ -375,13 +379,6 @@ pub fn derive_new_term(store: &Store, registry: &Registry, first: Position) -> R
         ..Derived::default()
     };
     derive_with(store, registry, &changes, derived)
-}
-
-/// The tree whose descriptor has that key.
-pub(crate) fn tree_of(descriptor_key: &[u8]) -> Result<TreeId> {
-    let bytes = descriptor_key.try_into();
-    let bytes = bytes.map_err(|_| Error::corrupted("a descriptor's key is not 8 bytes"))?;
-    Ok(TreeId(u64::from_be_bytes(bytes)))
 }
 
 fn derive_tree(

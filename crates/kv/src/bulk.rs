@@ -18,7 +18,7 @@
 use base::engine::{IndexDescriptor, TreeDescriptor, TreeKind};
 use base::{Error, Result, TreeId};
 
-use crate::apply::{made_by, tree_of};
+use crate::apply::made_by;
 use crate::record::{Change, RowChange};
 
 /// What the decision on a transaction will do to trees.
@@ -47,7 +47,9 @@ impl Announced {
                     return Err(Error::corrupted(message));
                 }
                 Change::Insert(_) => {}
-                Change::Delete => announced.dropped.push(tree_of(&change.key)?),
+                Change::Delete => announced
+                    .dropped
+                    .push(TreeId::of_descriptor_key(&change.key)?),
                 Change::Update(_) => {
                     return Err(Error::corrupted("a chunk changes a descriptor"));
                 }

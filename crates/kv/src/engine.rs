@@ -491,7 +491,7 @@ impl PreparedTransactions for KvEngine {
             false => Resolution::RolledBack,
         };
         let debt = txn.resolve(header, how, durability)?;
-        resolving.done();
+        resolving.done(commit);
         Ok(debt)
     }
 }
@@ -536,8 +536,7 @@ impl GroupView {
 
     /// Whether it shows just what another does.
     fn is_same(&self, other: &GroupView) -> bool {
-        let also = |view: &GroupView| view.also.as_ref().map(|also| also.lsns.clone());
-        self.position() == other.position() && also(self) == also(other)
+        self.position() == other.position() && self.also() == other.also()
     }
 
     /// What is seen at this position, or at a newer one.
@@ -561,9 +560,13 @@ impl View for GroupView {
         self.as_of(self.position().lsn).shows(lsn)
     }
 
+    fn also(&self) -> &[Lsn] {
+        self.also.as_ref().map_or(&[], |also| &also.lsns)
+    }
+
     fn newest(&self) -> Lsn {
-        let also = self.also.iter().flat_map(|also| &also.lsns);
-        also.copied().fold(self.position().lsn, Lsn::max)
+        let also = self.also().iter().copied();
+        also.fold(self.position().lsn, Lsn::max)
     }
 
     fn get(&self, tree: TreeId, key: &[u8], at: Lsn, row: &mut Vec<u8>) -> Result<Read> {

@@ -36,7 +36,6 @@ use base::engine::{Preparation, PreparedTransaction};
 use base::row::{Row, RowBuilder};
 use base::{Error, Key, Lsn, Result, SqlState, Timestamp, TreeId, TxnId, Xid};
 
-use crate::apply::tree_of;
 use crate::parts::Part;
 use crate::record::{self, Body, Change, Record, RowChange};
 
@@ -121,7 +120,7 @@ impl Header {
         let (mut moved, mut builds) = (Vec::new(), Vec::new());
         while !reader.is_empty() {
             match (TreeId(reader.varint()?), reader.bytes()?) {
-                (TreeId::BUILDS, key) => builds.push(tree_of(key)?),
+                (TreeId::BUILDS, key) => builds.push(TreeId::of_descriptor_key(key)?),
                 (tree, key) => moved.push((tree, key.to_vec())),
             }
         }

@@ -53,6 +53,22 @@
 //! snapshot. From then on it leaves no marks and cannot fail. A DEFERRABLE one waits for that
 //! before its first read, with ever newer snapshots.
 //!
+//! # Across groups
+//! Each group has marks and a graph of its own, and a cycle may lead through several. So a transaction
+//! that has written, and has read or written in several groups, commits only if whatever it has read
+//! in each is still as it was ([`Ticket::validate`] of a part that is prepared), and from then until
+//! its outcome is known nobody commits a change to that. It might as well have done everything at the
+//! timestamp of its commit, so it is no pivot; and as each group orders it by that timestamp, a cycle
+//! through several groups would have one within a group, which that group's graph refuses.
+//!
+//! ```text
+//! T (groups 1, 2)   reads x in 1, writes y in 2 ──── prepared in both ──── committed
+//! U (group 1)             writes x ───────────────────── waits ……………………………… commits, after T
+//! ```
+//! One that has only read is looked at by each group for itself. Of a part of which only the log is
+//! left, after its leader was lost, nobody knows what it has read. Whoever comes then waits for its
+//! outcome before it has a snapshot ([`crate::group`], *standing*), and so comes after it.
+//!
 //! # Invariants
 //! - A transaction is known here before its snapshot is taken, and until it is durable in the
 //!   graph that it ended.
@@ -216,19 +232,19 @@ pub struct SerialTxn {
 }
 
 impl SerialTxn {
-    /// The snapshot is taken. For one that only reads: whether it is safe; `waits` says that it
-    /// will wait until that is known.
+    /// The snapshot is taken: it shows what was committed up to an LSN, and at those above it. For
+    /// one that only reads: whether it is safe; `waits` says that it will wait until that is known.
     ///
     /// # Errors
     /// 40001 when the term is over.
-    pub fn has_snapshot(&self, lsn: Lsn, waits: bool) -> Result<Safety> {
+    pub fn has_snapshot(&self, shown: (Lsn, &[Lsn]), waits: bool) -> Result<Safety> {
         let mut graph = self.serial.graph.lock();
-        graph.has_snapshot(self.id, lsn, waits)
+        graph.has_snapshot(self.id, shown, waits)
     }
 
     /// Puts the snapshot forward to one that was taken just now, if whatever was read so far is the
     /// same there; false where it may not be.
-    pub fn move_on(&self, to: Lsn) -> bool {
+    pub fn move_on(&self, to: (Lsn, &[Lsn])) -> bool {
         let serial = &self.serial;
         let has_read = !self.trees.is_empty();
         let begun = serial.unmarked_begun.load(Ordering::SeqCst);
@@ -257,6 +273,11 @@ impl SerialTxn {
                 known => Some(Ok(known)),
             }
         }))?
+    }
+
+    /// Whether it has read or published anything.
+    pub fn has_marks(&self) -> bool {
+        !self.trees.is_empty()
     }
 
     fn marks_in(&mut self, tree: TreeId) {
@@ -359,10 +380,20 @@ impl SerialTxn {
         readers.dedup();
         let trees = self.trees.clone();
         self.serial.graph.lock().was_read(self.id, readers, trees)?;
-        Ok(Ticket {
+        Ok(self.ticket(Step::Commit))
+    }
+
+    fn ticket(&self, step: Step) -> Ticket {
+        Ticket {
             serial: self.serial.clone(),
             id: self.id,
-        })
+            step,
+        }
+    }
+
+    /// For the record that says that this part, which was prepared, is committed.
+    pub fn to_resolve(&self) -> Ticket {
+        self.ticket(Step::Resolve)
     }
 
     /// The transaction has committed: with its ticket, or having written nothing.
@@ -384,6 +415,15 @@ impl SerialTxn {
     }
 }
 
+impl SerialTxn {
+    /// The part, which was prepared, is committed, and shown.
+    pub fn resolved(mut self) {
+        self.is_over = true;
+        self.serial.ended.notify_all();
+        self.serial.sweep();
+    }
+}
+
 impl Drop for SerialTxn {
     fn drop(&mut self) {
         if self.is_over {
@@ -396,24 +436,66 @@ impl Drop for SerialTxn {
     }
 }
 
+/// What a record does for a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Commit,
+    Prepare,
+    Resolve,
+}
+
 /// A transaction's way through the sequencer.
 #[derive(Clone, Debug)]
 pub struct Ticket {
     serial: Arc<Serial>,
     id: SerialId,
+    step: Step,
 }
 
 impl Ticket {
-    /// Whether it may commit now, within the sequencer's critical section.
+    /// The same, for the record that prepares it as a part of a transaction across groups.
+    #[must_use]
+    pub fn to_prepare(self) -> Ticket {
+        Ticket {
+            step: Step::Prepare,
+            ..self
+        }
+    }
+
+    /// Waits, inside a coroutine, until nothing that it writes was read by a part whose outcome is
+    /// not known yet. That is a matter of a round trip; parts never wait here, so nobody waits in a
+    /// circle.
+    ///
+    /// # Errors
+    /// The interrupt that ended the wait.
+    pub fn wait_for_parts(&self) -> Result<()> {
+        let serial = &self.serial;
+        let waits = || serial.graph.lock().is_read_by_prepared(self.id);
+        match waits() {
+            true => Ok(coro::wait(serial.ended.until(|| (!waits()).then_some(())))?),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether it may commit now, or be prepared, within the sequencer's critical section.
     ///
     /// # Errors
     /// 40001 when not.
     pub fn validate(&self) -> Result<()> {
-        self.serial.graph.lock().validate(self.id)
+        let mut graph = self.serial.graph.lock();
+        match self.step {
+            Step::Commit => graph.validate(self.id),
+            Step::Prepare => graph.validate_part(self.id),
+            Step::Resolve => Ok(()),
+        }
     }
 
     /// It was given its LSN, within the same critical section.
-    pub fn committed(&self, lsn: Lsn) {
-        self.serial.graph.lock().committed(self.id, lsn);
+    pub fn appended(&self, lsn: Lsn) {
+        let mut graph = self.serial.graph.lock();
+        match self.step {
+            Step::Commit | Step::Resolve => graph.committed(self.id, lsn),
+            Step::Prepare => graph.prepared(self.id, lsn),
+        }
     }
 }

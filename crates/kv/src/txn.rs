@@ -81,11 +81,12 @@ use crate::group::{BuildHandle, CommitRequest, Open};
 use crate::locks::{Acquired, PreparedLocks, TxnLocks};
 use crate::notifications::Listeners;
 use crate::registry::Indexes;
-use crate::serial::{Serial, SerialTxn};
+use crate::serial::{Serial, SerialTxn, Ticket};
 use ahead::Ahead;
 use build::is_switched;
 use exports::Export;
 pub use exports::Exports;
+use locking::LastLocked;
 pub use prepared::Resolution;
 use views::Views;
 
@@ -155,6 +156,10 @@ pub trait View {
     fn shows(&self, lsn: Lsn) -> bool {
         lsn <= self.position().lsn
     }
+    /// What it shows above its position: commits across groups.
+    fn also(&self) -> &[Lsn] {
+        &[]
+    }
     /// The newest LSN of what it shows.
     fn newest(&self) -> Lsn {
         self.position().lsn
@@ -180,27 +185,6 @@ pub trait View {
 /// After every command of any transaction.
 const AFTER_ALL: CommandId = CommandId(u32::MAX);
 
-/// The row that was locked last, as it was when it was locked: an update or delete of it needs not
-/// read it again.
-#[derive(Debug, Default)]
-struct LastLocked {
-    tree: Option<TreeId>,
-    key: Vec<u8>,
-    row: Vec<u8>,
-    /// Whether the statement's snapshot shows the row like that.
-    as_seen: bool,
-}
-
-impl LastLocked {
-    /// Whether this row is locked so that it stays as it is, and as the snapshot shows it.
-    fn is_seen(&self, tree: TreeId, key: &[u8], strength: RowLock) -> bool {
-        self.as_seen
-            && strength >= RowLock::NoKeyUpdate
-            && self.tree == Some(tree)
-            && self.key == key
-    }
-}
-
 /// One transaction.
 #[derive(Debug)]
 pub struct Txn<L: Leader> {
@@ -213,6 +197,10 @@ pub struct Txn<L: Leader> {
     serial: Arc<Serial>,
     /// This one among them, from its snapshot on; none once nothing can go wrong any more.
     serial_txn: Option<SerialTxn>,
+    /// Its snapshot is one of several groups.
+    is_branch: bool,
+    /// For the record by which it resolves one of those that is prepared.
+    resolves: Option<Ticket>,
     writes: WriteSet,
     snapshot: Option<L::Snapshot>,
     command: CommandId,
@@ -272,6 +260,8 @@ impl<L: Leader> Txn<L> {
             options,
             serial: serial.clone(),
             serial_txn: None,
+            is_branch: false,
+            resolves: None,
             writes,
             snapshot: None,
             command: CommandId(0),
@@ -730,7 +720,13 @@ impl<L: Leader> Transaction for Txn<L> {
         let dropped = this.dropped_trees();
         let moved = this.moved_rows();
         let mut writes = std::mem::take(&mut this.writes);
-        let ticket = this.publish(&mut writes, &dropped)?;
+        let ticket = match this.publish(&mut writes, &dropped)? {
+            Some(ticket) => {
+                ticket.wait_for_parts()?;
+                Some(ticket)
+            }
+            None => this.resolves.take(),
+        };
         let changes = writes.collapse(move |tree| dropped.contains(&tree.descriptor_key()))?;
         if matches!(&changes, Changes::All(changes) if changes.is_empty()) {
             return this.end_unwritten();
@@ -833,8 +829,7 @@ impl<L: Leader> Writing for Txn<L> {
     fn insert(&mut self, tree: TreeId, key: &[u8], row: &[u8]) -> Result<Inserted> {
         let mark = self.locks.mark();
         if tree == TreeId::DESCRIPTORS {
-            let made = TreeId::of_descriptor_key(key);
-            made.map_or(Ok(()), |made| self.check_lies_here(made))?;
+            self.check_lies_here(TreeId::of_descriptor_key(key)?)?;
         }
         self.will_write(tree, key)?;
         if self.claim_key(tree, key)? {

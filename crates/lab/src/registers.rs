@@ -248,10 +248,10 @@ pub const SETUP: &str = "create table register(k int primary key, v int); \
                          create table list(k int primary key, v text); \
                          create table item(k int, place int, v int, primary key (k, place))";
 
-/// The same where tables lie in several groups: registers and accounts in all of them, journals and
-/// what is made later in the second, and in the first what is read and written at SERIALIZABLE.
+/// The same where tables lie in several groups: what is made later and the journals in the second, all
+/// others in all of them; of a pair on duty one may lie elsewhere than the other.
 pub fn setup_in_groups(groups: usize) -> String {
-    let partitions = |table: &str| {
+    let partitioned = |table: &str, columns: &str, by: &str| {
         let of_group = |group: usize| {
             let remainder = group - 1;
             format!(
@@ -260,19 +260,31 @@ pub fn setup_in_groups(groups: usize) -> String {
                  with (quorate.group = {group}); "
             )
         };
-        (1..=groups).map(of_group).collect::<String>()
+        let partitions: String = (1..=groups).map(of_group).collect();
+        format!("create table {table}({columns}) partition by hash ({by}); {partitions}")
     };
-    let (registers, accounts) = (partitions("register"), partitions("bank"));
+    let tables = [
+        ("register", "k int primary key, v int", "k"),
+        ("bank", "id int primary key, balance int", "id"),
+        (
+            "duty",
+            "pair int, who int, present int, primary key (pair, who)",
+            "who",
+        ),
+        ("list", "k int primary key, v text", "k"),
+        (
+            "item",
+            "k int, place int, v int, primary key (k, place)",
+            "k",
+        ),
+    ];
+    let tables = tables.map(|(table, columns, by)| partitioned(table, columns, by));
     format!(
-        "create table register(k int primary key, v int) partition by hash (k); {registers}\
-         create index on register(v); \
-         create table bank(id int primary key, balance int) partition by hash (id); {accounts}\
+        "{}create index on register(v); \
          create table journal(j int, n int, mark int unique, primary key (j, n)) \
          with (quorate.group = 2); \
-         create table duty(pair int, who int, present int, primary key (pair, who)); \
-         create table list(k int primary key, v text); \
-         create table item(k int, place int, v int, primary key (k, place)); \
-         alter database postgres set quorate.default_group = 2"
+         alter database postgres set quorate.default_group = 2",
+        tables.concat()
     )
 }
 

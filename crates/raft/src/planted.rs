@@ -48,11 +48,14 @@ pub enum Bug {
     ChainUnchecked,
     /// A log whose last segment is shorter than it was made is taken for one that ends there.
     LengthUnchecked,
+    /// What a prepared part of a SERIALIZABLE transaction across groups has read may be changed before
+    /// its outcome is known.
+    ReadsUnlocked,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 19] = [
+    pub const ALL: [Bug; 20] = [
         Bug::AckBeforeFlush,
         Bug::LeaseByLibrary,
         Bug::VoteAfterRestart,
@@ -72,6 +75,7 @@ impl Bug {
         Bug::EntryAltered,
         Bug::ChainUnchecked,
         Bug::LengthUnchecked,
+        Bug::ReadsUnlocked,
     ];
 
     /// Its name on the command line and in records.
@@ -96,6 +100,7 @@ impl Bug {
             Bug::EntryAltered => "entry-altered",
             Bug::ChainUnchecked => "chain-unchecked",
             Bug::LengthUnchecked => "length-unchecked",
+            Bug::ReadsUnlocked => "reads-unlocked",
         }
     }
 

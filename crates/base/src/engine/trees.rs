@@ -77,9 +77,13 @@ impl TreeId {
     }
 
     /// The tree whose key in [`TreeId::DESCRIPTORS`] this is.
-    pub fn of_descriptor_key(key: &[u8]) -> Option<TreeId> {
-        let id = <[u8; 8]>::try_from(key).ok()?;
-        Some(TreeId(u64::from_be_bytes(id)))
+    ///
+    /// # Errors
+    /// XX001 when it is the key of none.
+    pub fn of_descriptor_key(key: &[u8]) -> Result<TreeId> {
+        let id = <[u8; 8]>::try_from(key);
+        let id = id.map_err(|_| Error::corrupted("a descriptor's key is not 8 bytes"))?;
+        Ok(TreeId(u64::from_be_bytes(id)))
     }
 
     /// The key of this tree in [`TreeId::DESCRIPTORS`].
@@ -235,10 +239,10 @@ mod tests {
         assert_ne!(there, tree.in_group(GroupId(8)));
         assert_eq!(TreeId(there.0 | 1 << 56).group(), GroupId(7));
         assert_eq!(
-            TreeId::of_descriptor_key(&there.descriptor_key()),
+            TreeId::of_descriptor_key(&there.descriptor_key()).ok(),
             Some(there)
         );
-        assert_eq!(TreeId::of_descriptor_key(b"k"), None);
+        assert!(TreeId::of_descriptor_key(b"k").is_err());
     }
 
     #[test]

@@ -424,7 +424,7 @@ impl Shared {
             ask: 1,
         });
         if numbers.next == numbers.end {
-            // The row's own debt covers that of its number: both are in one log.
+            // Whoever writes the row owes its number: it is in the same log, or the engine sees to it.
             let (first, _) = self.engine.sequences.advance(sequence, numbers.ask)?;
             numbers.next = first;
             numbers.end = first + numbers.ask;

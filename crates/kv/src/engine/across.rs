@@ -24,8 +24,7 @@
 //!
 //! # What it leaves out
 //! The leaders of all groups that a transaction writes in must be on its session's node: nothing
-//! carries its branches to others yet. At SERIALIZABLE nothing can be prepared, and the levels below
-//! `on` do not exist across groups.
+//! carries its branches to others yet. The levels below `on` do not exist across groups.
 
 mod host;
 
@@ -318,9 +317,13 @@ impl KvEngine {
         if let Outcome::Committed(at) = outcome {
             self.group.pass(at);
         }
-        let txn = self.begin_own(Some(resolving.locks()))?;
+        let mut txn = self.begin_own(Some(resolving.locks()))?;
+        let commits = matches!(outcome, Outcome::Committed(_));
+        if let Some(ticket) = resolving.ticket().filter(|_| commits) {
+            txn.set_resolves(ticket);
+        }
         txn.resolve(header, Resolution::Decided(outcome), Durability::On)?;
-        resolving.done();
+        resolving.done(commits);
         // Readers wait for it.
         self.group.standing_changed().notify_all();
         Ok(())

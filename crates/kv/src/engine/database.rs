@@ -22,11 +22,17 @@
 //! came before. So the greatest timestamp that any transaction of this node has heard of is kept, and
 //! the clock of a group is moved past it before the group is read by itself.
 //!
+//! # What has been numbered
+//! Trees and hidden rows have numbers of sequences, which are in the log of the first group. What is
+//! written elsewhere under such a number must not outlive it: the next leader would give it again. So
+//! the last number that was given is kept too, and whoever writes elsewhere waits first until it is
+//! committed, which it nearly always is.
+//!
 //! # What it leaves out
 //! This node must lead every group that a transaction touches. A further group is led where the first
 //! is as soon as that can be (`Hosting` in crate `node`); until then its trees are 57P03 here, and
-//! nothing else is in anybody's way. SERIALIZABLE, PREPARE TRANSACTION and exported snapshots know the
-//! first group alone (0A000).
+//! nothing else is in anybody's way. PREPARE TRANSACTION and exported snapshots know the first group
+//! alone (0A000).
 
 mod txn;
 
@@ -36,13 +42,14 @@ use std::time::Duration;
 
 use base::engine::{
     CatalogChanges, CatalogVersion, Engine, Flight, Gate, LockInfo, LockManager, Outcomes,
-    SessionLocks, StorageMonitor, StorageStatus, Transaction, Transactions, TreeSize, TxnOptions,
-    XidStatus,
+    SequencePosition, SequenceSpec, SequenceValues, Sequences, SessionLocks, StorageMonitor,
+    StorageStatus, Transaction, Transactions, TreeSize, TxnOptions, XidStatus,
 };
 use base::env::{sleep, BoxFuture};
+use base::sync::Mutex;
 use base::{
-    coro, Debt, Durability, Error, GroupDebt, GroupId, Lsn, Result, SessionId, SqlState, Timestamp,
-    TreeId, Xid,
+    coro, Debt, Durability, Error, GroupDebt, GroupId, Lsn, Position, Result, SequenceId,
+    SessionId, SqlState, Timestamp, TreeId, Xid,
 };
 
 use super::{KvEngine, Neighbours};
@@ -65,6 +72,8 @@ pub struct Database {
     heard: AtomicI64,
     /// Up to there the clock of the first group has been moved.
     passed: AtomicI64,
+    /// The last number that was given.
+    numbered: Mutex<Option<Position>>,
     /// A statement has met a group that it had not joined when it began: all join all from now on.
     joins_all: AtomicBool,
 }
@@ -82,6 +91,7 @@ impl Database {
             has_further,
             heard: AtomicI64::new(i64::MIN),
             passed: AtomicI64::new(i64::MIN),
+            numbered: Mutex::new(None),
             joins_all: AtomicBool::new(false),
         })
     }
@@ -91,6 +101,7 @@ impl Database {
         Engine {
             transactions: Arc::new(Begins(self.clone())),
             gate: self.clone(),
+            sequences: self.clone(),
             storage: self.clone(),
             locks: Some(self.clone()),
             outcomes: Some(self.clone()),
@@ -153,6 +164,17 @@ impl Database {
         }
     }
 
+    /// What is owed by whoever writes in another group than the first.
+    fn numbered(&self) -> Debt {
+        let first = self.first.group();
+        // What was given in another term is committed, or nobody has it who could still commit.
+        let given = self
+            .numbered
+            .lock()
+            .filter(|at| first.leading() == Some(at.term));
+        given.map_or(Debt::NONE, |at| Debt::of(first.id(), at))
+    }
+
     fn is_of_first(&self, debt: &Debt) -> bool {
         let first = self.first.group().id();
         debt.groups().all(|part| part.group == first)
@@ -190,6 +212,37 @@ impl Transactions for Begins {
 
     fn catalog_changes(&self, since: CatalogVersion) -> Option<CatalogChanges> {
         self.0.first.catalog_changes(since)
+    }
+}
+
+impl Sequences for Database {
+    fn advance(&self, sequence: SequenceId, count: u64) -> Result<(u64, Debt)> {
+        let (number, debt) = self.first.advance(sequence, count)?;
+        let mut numbered = self.numbered.lock();
+        let given = debt.groups().map(|part| part.position);
+        *numbered = given.chain(*numbered).max();
+        Ok((number, debt))
+    }
+
+    fn next_values(
+        &self,
+        sequence: SequenceId,
+        spec: &SequenceSpec,
+        count: u64,
+    ) -> Result<(SequenceValues, Debt)> {
+        self.first.next_values(sequence, spec, count)
+    }
+
+    fn set_sequence(&self, sequence: SequenceId, to: SequencePosition) -> Result<Debt> {
+        self.first.set_sequence(sequence, to)
+    }
+
+    fn sequence_position(
+        &self,
+        sequence: SequenceId,
+        spec: &SequenceSpec,
+    ) -> Result<(SequencePosition, u64, Debt)> {
+        self.first.sequence_position(sequence, spec)
     }
 }
 

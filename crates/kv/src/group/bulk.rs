@@ -48,7 +48,7 @@ use super::core::Core;
 use super::pieces::is_large;
 use super::sequencer::{not_fatal, RECORD_BYTES_MAX};
 use super::Group;
-use crate::apply::{derive, derive_chunk, derive_decision, made_by, tree_of, Derived};
+use crate::apply::{derive, derive_chunk, derive_decision, made_by, Derived};
 use crate::record::{self, Change, RowChange};
 use crate::serial::Ticket;
 
@@ -171,7 +171,10 @@ impl Group {
         let mut built = Vec::new();
         for change in &inline.changes {
             if change.tree == TreeId::BUILDS && change.change == Change::Delete {
-                let build = self.registry.builds().get(tree_of(&change.key)?);
+                let build = self
+                    .registry
+                    .builds()
+                    .get(TreeId::of_descriptor_key(&change.key)?);
                 let build = build.ok_or_else(super::term_is_over)?;
                 built.extend(build.plan.trees());
             }
@@ -246,7 +249,7 @@ impl Group {
         let position = self.propose(&mut core, open.term, record)?;
         open.begun = false;
         if let Some(ticket) = &serial {
-            ticket.committed(position.lsn);
+            ticket.appended(position.lsn);
         }
         match large {
             true => self.apply_in_pieces(core, position, derived)?,
@@ -308,7 +311,7 @@ impl InLine {
         let is_made = |id: TreeId| self.made.iter().any(|made| made.id == id);
         let is_told = |change: &&RowChange| match &change.change {
             _ if change.tree != TreeId::DESCRIPTORS => false,
-            Change::Insert(_) => tree_of(&change.key).is_ok_and(is_made),
+            Change::Insert(_) => TreeId::of_descriptor_key(&change.key).is_ok_and(is_made),
             Change::Update(_) => false,
             Change::Delete => true,
         };

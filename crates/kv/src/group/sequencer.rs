@@ -101,7 +101,7 @@ impl Group {
         }
         let position = self.propose(&mut core, request.term, record)?;
         if let Some(ticket) = &request.serial {
-            ticket.committed(position.lsn);
+            ticket.appended(position.lsn);
         }
         match large {
             true => self.apply_in_pieces(core, position, derived)?,

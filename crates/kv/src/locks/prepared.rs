@@ -28,6 +28,7 @@ use super::owner::{Owner, Party};
 use super::ranges::{self, is_range};
 use super::{LockTable, TxnLocks, LOCKS};
 use crate::prepared::{unknown, Prepared};
+use crate::serial::{SerialTxn, Ticket};
 
 const NAMED: u8 = 0;
 const RANGE: u8 = 1;
@@ -131,6 +132,8 @@ struct State {
 struct Held {
     txn: TxnId,
     locks: TxnLocks,
+    /// What it is among those at SERIALIZABLE.
+    serial: Option<SerialTxn>,
     /// Somebody is about to resolve it.
     is_busy: bool,
 }
@@ -156,6 +159,7 @@ impl PreparedLocks {
             let held = Held {
                 txn: header.txn,
                 locks,
+                serial: None,
                 is_busy: false,
             };
             let name = header.prepared.preparation.name.clone();
@@ -169,8 +173,9 @@ impl PreparedLocks {
         *self.0.lock() = State::default();
     }
 
-    /// A transaction was prepared, whose locks these are; in a term that is over they are given up.
-    pub fn keep(&self, name: &str, txn: TxnId, mut locks: TxnLocks) {
+    /// A transaction was prepared, whose locks these are, and what it is at SERIALIZABLE; in a term
+    /// that is over they are given up.
+    pub fn keep(&self, name: &str, txn: TxnId, mut locks: TxnLocks, serial: Option<SerialTxn>) {
         let mut state = self.0.lock();
         let Some(term) = state.term.filter(|term| locks.term() == Some(*term)) else {
             return;
@@ -179,6 +184,7 @@ impl PreparedLocks {
         let held = Held {
             txn,
             locks,
+            serial,
             is_busy: false,
         };
         state.held.insert(name.to_owned(), held);
@@ -204,6 +210,7 @@ impl PreparedLocks {
             term,
             name: name.to_owned(),
             locks: Some(locks),
+            ticket: held.serial.as_ref().map(SerialTxn::to_resolve),
             is_done: false,
         })
     }
@@ -230,6 +237,7 @@ pub struct Resolving<'a> {
     term: Term,
     name: String,
     locks: Option<TxnLocks>,
+    ticket: Option<Ticket>,
     is_done: bool,
 }
 
@@ -242,8 +250,13 @@ impl Resolving<'_> {
         self.locks.take().expect("they are taken once")
     }
 
-    /// It is resolved: its locks are given up.
-    pub fn done(mut self) {
+    /// For the record that commits it, where it is at SERIALIZABLE.
+    pub fn ticket(&self) -> Option<Ticket> {
+        self.ticket.clone()
+    }
+
+    /// It is resolved: its locks are given up, and what it has read is anybody's to change.
+    pub fn done(mut self, commits: bool) {
         self.is_done = true;
         let held = {
             let mut state = self.all.0.lock();
@@ -253,6 +266,9 @@ impl Resolving<'_> {
             }
         };
         if let Some(mut held) = held {
+            if let Some(serial) = held.serial.filter(|_| commits) {
+                serial.resolved();
+            }
             held.locks.release_all();
         }
     }

@@ -2,10 +2,16 @@
 //!
 //! Time is counted in ticks: one for each transaction that begins or ends. A transaction's id is
 //! the tick at which it began.
+//!
+//! A part of a transaction across groups is first [`State::Prepared`], at one LSN, and shown from
+//! another LSN on, at which it is resolved. Where the order of commits matters it counts from the
+//! first: others may have ended in between, and what comes from that are needless failures at most.
+//! Whether it was seen goes by the second.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use base::{Lsn, Result, SessionId, TreeId};
+use raft::planted::{is_planted, Bug};
 
 use super::{failure, SerialId};
 
@@ -20,6 +26,8 @@ pub const OLD: SerialId = SerialId(0);
 enum State {
     /// It runs, or is about to commit.
     Active,
+    /// It is a part of a transaction across groups, whose outcome is not known here yet.
+    Prepared,
     /// It has committed and written, at this LSN.
     Wrote(Lsn),
     /// It has committed and written nothing.
@@ -33,7 +41,11 @@ struct Node {
     read_only: bool,
     /// What it sees; until the snapshot is taken, something older.
     snapshot: Lsn,
+    /// What it sees above its snapshot: commits across groups.
+    also: Vec<Lsn>,
     state: State,
+    /// Where it was prepared, if it was.
+    prepared: Option<Lsn>,
     /// When it committed.
     ended: u64,
     /// Has written; told before the first write.
@@ -55,6 +67,23 @@ struct Node {
     waits: bool,
     /// Where its marks are, once it has ended.
     trees: Vec<TreeId>,
+}
+
+impl Node {
+    /// Whether its snapshot shows what was committed at an LSN.
+    fn sees(&self, lsn: Lsn) -> bool {
+        lsn <= self.snapshot || self.also.contains(&lsn)
+    }
+
+    /// Where a commit shown from `lsn` on stands among the others.
+    fn place(&self, lsn: Lsn) -> Lsn {
+        self.prepared.map_or(lsn, |prepared| prepared.min(lsn))
+    }
+
+    /// It has read past a commit.
+    fn goes_out_to(&mut self, commit: Lsn) {
+        self.out = Some(self.out.map_or(commit, |out| out.min(commit)));
+    }
 }
 
 /// Whether a snapshot can be read from without any further care.
@@ -100,7 +129,9 @@ impl Graph {
             session,
             read_only,
             snapshot: visible,
+            also: Vec::new(),
             state: State::Active,
+            prepared: None,
             ended: 0,
             writes: false,
             must_not_write: false,
@@ -117,8 +148,14 @@ impl Graph {
         id
     }
 
-    /// The transaction has taken its snapshot. For one that only reads: whether it is safe.
-    pub fn has_snapshot(&mut self, id: SerialId, snapshot: Lsn, waits: bool) -> Result<Safety> {
+    /// The transaction has taken its snapshot, which shows these commits across groups besides. For
+    /// one that only reads: whether it is safe.
+    pub fn has_snapshot(
+        &mut self,
+        id: SerialId,
+        (snapshot, also): (Lsn, &[Lsn]),
+        waits: bool,
+    ) -> Result<Safety> {
         let node = self.nodes.get(&id).ok_or_else(crate::group::term_is_over)?;
         let mut pending = BTreeSet::new();
         let mut spoilt = false;
@@ -138,6 +175,7 @@ impl Graph {
         }
         let node = self.nodes.get_mut(&id).expect("it was just seen");
         node.snapshot = snapshot;
+        node.also = also.to_vec();
         node.pending = pending;
         node.spoilt = spoilt;
         node.waits = waits;
@@ -146,7 +184,7 @@ impl Graph {
 
     /// Lets a transaction see everything up to `to`, as if it had begun there, if nothing that it has
     /// read was written in between; false where something was.
-    pub fn move_on(&mut self, id: SerialId, to: Lsn) -> bool {
+    pub fn move_on(&mut self, id: SerialId, (to, also): (Lsn, &[Lsn])) -> bool {
         let Some(node) = self.nodes.get_mut(&id) else {
             return false;
         };
@@ -154,6 +192,7 @@ impl Graph {
         let moves = !node.doomed && node.out.is_none_or(|out| out > to);
         if moves {
             node.snapshot = to;
+            node.also = also.to_vec();
         }
         moves
     }
@@ -180,22 +219,24 @@ impl Graph {
             let Some(writer) = self.known(*writer) else {
                 continue;
             };
-            let other = self.nodes.get_mut(&writer).expect("it is known");
-            let lsn = match other.state {
+            let lsn = match self.nodes[&writer].state {
                 State::Active => {
+                    let other = self.nodes.get_mut(&writer).expect("it is known");
                     if other.readers.last() != Some(&id) {
                         other.readers.push(id);
                     }
                     continue;
                 }
-                State::Wrote(lsn) if lsn > snapshot => lsn,
+                State::Prepared => Lsn(u64::MAX),
+                // Of many together it is not known which was read past.
+                State::Wrote(lsn) if writer == OLD && lsn > snapshot => snapshot.next(),
+                State::Wrote(lsn) if writer != OLD && !reader.sees(lsn) => lsn,
                 _ => continue,
             };
-            let out = other.out;
+            let other = &self.nodes[&writer];
+            let (first, out) = (other.place(lsn), other.out);
             let reader = self.nodes.get_mut(&id).expect("it was just seen");
-            // Of many together it is not known which was read past.
-            let first = if writer == OLD { snapshot.next() } else { lsn };
-            reader.out = Some(reader.out.map_or(first, |out| out.min(first)));
+            reader.goes_out_to(first);
             let Some(out) = out else { continue };
             if writes || out <= snapshot {
                 reader.doomed = true;
@@ -254,6 +295,7 @@ impl Graph {
             .any(|reader| match reader.state {
                 State::Active if certainly || reader.doomed => false,
                 State::Active => !reader.read_only || out <= reader.snapshot,
+                State::Prepared => true,
                 State::Wrote(lsn) => out <= lsn,
                 State::ReadOnly => out <= reader.snapshot,
             })
@@ -266,8 +308,8 @@ impl Graph {
         };
         id != other
             && match other_node.state {
-                State::Active => true,
-                State::Wrote(lsn) => lsn > node.snapshot,
+                State::Active | State::Prepared => true,
+                State::Wrote(lsn) => !node.sees(lsn),
                 State::ReadOnly => other_node.ended > id.0,
             }
     }
@@ -313,10 +355,58 @@ impl Graph {
             let reason = "Canceled on identification as a pivot, during commit attempt.";
             return Err(failure(reason));
         }
-        Ok(())
+        match !is_planted(Bug::ReadsUnlocked) && self.is_read_by_prepared(id) {
+            true => Err(failure(
+                "Canceled on commit attempt with conflict in from a part that is prepared.",
+            )),
+            false => Ok(()),
+        }
     }
 
-    /// The transaction, which was validated, has its place in the log.
+    /// Whether what this one writes was read by a part whose outcome is not known yet.
+    pub fn is_read_by_prepared(&self, id: SerialId) -> bool {
+        let node = self.nodes.get(&id);
+        let mut readers = node.into_iter().flat_map(|node| &node.readers);
+        readers.any(|reader| {
+            let reader = self.nodes.get(reader).filter(|_| *reader != id);
+            reader.is_some_and(|reader| reader.state == State::Prepared)
+        })
+    }
+
+    /// Whether the transaction may be prepared now as a part of one across groups: whatever it has
+    /// read is as it was, so it might as well do everything now.
+    ///
+    /// # Errors
+    /// 40001 when not.
+    pub fn validate_part(&mut self, id: SerialId) -> Result<()> {
+        self.validate(id)?;
+        match self.has_out(id) {
+            true => Err(failure(
+                "Canceled on commit attempt across groups with conflict out.",
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// The part, which was validated, has its place in the log.
+    pub fn prepared(&mut self, id: SerialId, lsn: Lsn) {
+        let Some(node) = self.nodes.get_mut(&id) else {
+            return;
+        };
+        node.state = State::Prepared;
+        node.prepared = Some(lsn);
+        for reader in std::mem::take(&mut node.readers) {
+            let reader = self.nodes.get_mut(&reader);
+            if let Some(reader) = reader.filter(|reader| reader.state == State::Active) {
+                reader.goes_out_to(lsn);
+            }
+        }
+        // It has no conflict out, and never gets one to what is committed before it.
+        self.no_longer_pending(id, None);
+    }
+
+    /// The transaction, which was validated, has its place in the log; or the part, which was
+    /// prepared, is committed there.
     pub fn committed(&mut self, id: SerialId, lsn: Lsn) {
         let Some(node) = self.nodes.get_mut(&id) else {
             return;
@@ -327,7 +417,7 @@ impl Graph {
             if let Some(reader) = self.nodes.get_mut(&reader) {
                 // Whoever has a newer snapshot has seen it, although it met it as published.
                 if reader.state == State::Active && reader.snapshot < lsn {
-                    reader.out = Some(reader.out.map_or(lsn, |out| out.min(lsn)));
+                    reader.goes_out_to(lsn);
                 }
             }
         }
@@ -418,10 +508,12 @@ impl Graph {
             state: State::Wrote(lsn),
             readers: Vec::new(),
             pending: BTreeSet::new(),
+            also: Vec::new(),
             trees: Vec::new(),
             out: None,
             ..node
         });
+        old.prepared = [old.prepared, node.prepared].into_iter().flatten().min();
         if let State::Wrote(newest) = &mut old.state {
             *newest = (*newest).max(lsn);
         }

@@ -8,6 +8,27 @@ use base::{Result, TreeId};
 use super::{Leader, Txn};
 use crate::locks::Acquired;
 
+/// The row that was locked last, as it was when it was locked: an update or delete of it needs not
+/// read it again.
+#[derive(Debug, Default)]
+pub(super) struct LastLocked {
+    pub(super) tree: Option<TreeId>,
+    pub(super) key: Vec<u8>,
+    pub(super) row: Vec<u8>,
+    /// Whether the statement's snapshot shows the row like that.
+    pub(super) as_seen: bool,
+}
+
+impl LastLocked {
+    /// Whether this row is locked so that it stays as it is, and as the snapshot shows it.
+    pub(super) fn is_seen(&self, tree: TreeId, key: &[u8], strength: RowLock) -> bool {
+        self.as_seen
+            && strength >= RowLock::NoKeyUpdate
+            && self.tree == Some(tree)
+            && self.key == key
+    }
+}
+
 impl<L: Leader> Locking for Txn<L> {
     fn set_lock_timeout(&mut self, timeout: Duration) {
         self.locks.set_timeout(timeout);

@@ -11,8 +11,7 @@ use base::engine::{
     Isolation, LockWait, Preparation, PreparedTransaction, Reading, RowLock, Transaction,
 };
 use base::{
-    coro, Debt, Durability, Error, Key, Lsn, Position, Result, SqlState, Term, Timestamp, TreeId,
-    Xid,
+    coro, Debt, Durability, Error, Key, Lsn, Result, SqlState, Term, Timestamp, TreeId, Xid,
 };
 use spanning::{Outcome, Participant, SpanningId};
 
@@ -24,6 +23,7 @@ use crate::parts::decisions::{key_of, row_of};
 use crate::parts::{name_of, Part};
 use crate::prepared::{changes_in, parts_of, unknown, Header};
 use crate::record::{Change, RowChange};
+use crate::serial::Ticket;
 use crate::write_set::{Changes, Own, WriteSet};
 
 /// What looking up a row counts for, in the units of [`coro::work`].
@@ -70,6 +70,9 @@ impl<L: Leader> Txn<L> {
         preparation: Preparation,
         durability: Durability,
     ) -> Result<Debt> {
+        if self.isolation == Isolation::Serializable {
+            return Err(Error::unsupported("preparing a SERIALIZABLE transaction"));
+        }
         self.check_may_prepare()?;
         if self.snapshot.is_none() {
             self.begin_statement()?;
@@ -126,7 +129,7 @@ impl<L: Leader> Txn<L> {
         let name = prepared.preparation.name.clone();
         let notes_flight = part.is_none();
         let moved = self.moved_rows();
-        let parts = self.take_parts()?;
+        let (parts, ticket) = self.take_parts()?;
         let header = Header {
             prepared,
             txn: self.id,
@@ -154,19 +157,25 @@ impl<L: Leader> Txn<L> {
             self.note_flight()?;
         }
         let changes = std::mem::take(&mut self.writes).collapse(|_| false)?;
-        let position = self.append_unmarked(changes, durability)?;
+        let position = {
+            let _unmarked = self.serial.unmarked();
+            self.leader.commit(CommitRequest {
+                term: self.term_of_writes()?,
+                txn: self.id,
+                changes,
+                durability,
+                serial: ticket,
+            })?
+        };
         self.locks.rollback_to(mark);
         // They wait for what becomes of it.
         self.builds.drain(..).for_each(BuildHandle::switched);
         self.debt.add(self.leader.group(), position);
-        kept.keep(&name, self.id, self.locks);
+        kept.keep(&name, self.id, self.locks, self.serial_txn);
         Ok(self.debt)
     }
 
     fn check_may_prepare(&self) -> Result<()> {
-        if self.isolation == Isolation::Serializable {
-            return Err(Error::unsupported("preparing a SERIALIZABLE transaction"));
-        }
         if !self.exported.is_empty() {
             let message = "cannot PREPARE a transaction that has exported snapshots";
             return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
@@ -174,27 +183,18 @@ impl<L: Leader> Txn<L> {
         Ok(())
     }
 
-    /// Takes what was written, as rows.
-    fn take_parts(&mut self) -> Result<Vec<Vec<u8>>> {
+    /// Takes what was written, as rows, and publishes it.
+    fn take_parts(&mut self) -> Result<(Vec<Vec<u8>>, Option<Ticket>)> {
         let dropped = self.dropped_trees();
         let empty = WriteSet::with_scratch(self.leader.scratch());
-        let writes = std::mem::replace(&mut self.writes, empty);
+        let mut writes = std::mem::replace(&mut self.writes, empty);
         self.savepoints.clear();
-        match writes.collapse(move |tree| dropped.contains(&tree.descriptor_key()))? {
+        let ticket = self.publish(&mut writes, &dropped)?;
+        let parts = match writes.collapse(move |tree| dropped.contains(&tree.descriptor_key()))? {
             Changes::All(changes) => parts_of(self.id, changes.into_iter().map(Ok)),
             Changes::Stream(changes) => parts_of(self.id, changes),
-        }
-    }
-
-    fn append_unmarked(&self, changes: Changes, durability: Durability) -> Result<Position> {
-        let _unmarked = self.serial.unmarked();
-        self.leader.commit(CommitRequest {
-            term: self.term_of_writes()?,
-            txn: self.id,
-            changes,
-            durability,
-            serial: None,
-        })
+        }?;
+        Ok((parts, ticket.map(Ticket::to_prepare)))
     }
 
     /// Takes the list of rows that it has taken to other trees.
@@ -213,6 +213,11 @@ impl<L: Leader> Txn<L> {
     pub(crate) fn term_of_writes(&self) -> Result<Term> {
         let missing = || Error::internal("a write without a lock");
         self.locks.term().ok_or_else(missing)
+    }
+
+    /// What it is about to resolve has read and written this at SERIALIZABLE, and is committed.
+    pub fn set_resolves(&mut self, ticket: Ticket) {
+        self.resolves = Some(ticket);
     }
 
     /// Resolves what is prepared under this header: this transaction, which has

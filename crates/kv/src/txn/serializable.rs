@@ -5,7 +5,7 @@ use base::engine::{Direction, Isolation, LockWait, LockedRow, RowLock};
 use base::{KeyRange, Result, SqlState, TreeId};
 
 use super::{Leader, Txn, View};
-use crate::serial::{KeyVisitor, Safety, Ticket};
+use crate::serial::{KeyVisitor, Safety, SerialTxn, Ticket};
 use crate::write_set::{covered, WriteSet};
 
 /// The catalog is read and written without marks.
@@ -26,7 +26,8 @@ impl<L: Leader> Txn<L> {
                 .serial
                 .begin(self.options.session, read_only, self.leader.visible());
             let snapshot = self.leader.snapshot()?;
-            let mut safety = txn.has_snapshot(snapshot.position().lsn, waits)?;
+            let shown = (snapshot.position().lsn, snapshot.also());
+            let mut safety = txn.has_snapshot(shown, waits)?;
             if waits && safety == Safety::Unknown {
                 safety = txn.wait_for_safety()?;
             }
@@ -41,18 +42,69 @@ impl<L: Leader> Txn<L> {
         }
     }
 
+    /// It is about to be given a snapshot of several groups ([`Txn::begin_statement_with`]), which it
+    /// must not put forward by itself: from here on it is known among the transactions at SERIALIZABLE.
+    pub fn expect_snapshot(&mut self) {
+        if self.isolation == Isolation::Serializable {
+            let (session, read_only) = (self.options.session, self.options.read_only);
+            let visible = self.leader.visible();
+            self.serial_txn = Some(self.serial.begin(session, read_only, visible));
+            self.is_branch = true;
+        }
+    }
+
+    /// The snapshot that it expected is there.
+    pub(super) fn take_expected(&mut self) -> Result<()> {
+        let Some(txn) = &self.serial_txn else {
+            return Ok(());
+        };
+        let view = self.view()?;
+        let shown = (view.position().lsn, view.also());
+        let waits = self.options.read_only && self.options.deferrable;
+        if txn.has_snapshot(shown, waits)? == Safety::Safe {
+            self.serial_txn = None;
+        }
+        Ok(())
+    }
+
+    /// Waits, where it is READ ONLY and DEFERRABLE, until it is known that its snapshot is safe; false
+    /// where it is not, and another should be taken.
+    ///
+    /// # Errors
+    /// The interrupt that ended the wait; 40001 when the term is over.
+    pub fn is_safe(&mut self) -> Result<bool> {
+        let waits = self.options.read_only && self.options.deferrable;
+        let Some(txn) = self.serial_txn.as_ref().filter(|_| waits) else {
+            return Ok(true);
+        };
+        let is_safe = txn.wait_for_safety()? == Safety::Safe;
+        self.serial_txn = None;
+        Ok(is_safe)
+    }
+
+    /// Another snapshot is about to be taken in the place of the first.
+    pub fn give_up_snapshot(&mut self) {
+        self.snapshot = None;
+    }
+
+    /// Whether what it has read keeps others from something.
+    pub fn has_marks(&self) -> bool {
+        let txn = self.serial_txn.as_ref();
+        txn.is_some_and(SerialTxn::has_marks)
+    }
+
     /// Puts the snapshot forward to now, if nothing that was read so far has changed since; false
     /// where it may have, or something is still read as of the old one.
     pub(super) fn move_on(&mut self) -> Result<bool> {
         let Some(txn) = &self.serial_txn else {
             return Ok(false);
         };
-        if self.options.read_only || !self.views.is_empty() {
+        if self.options.read_only || self.is_branch || !self.views.is_empty() {
             return Ok(false);
         }
         let mut newer = self.view()?.clone();
         self.leader.refresh(&mut newer)?;
-        let moves = txn.move_on(newer.position().lsn);
+        let moves = txn.move_on((newer.position().lsn, newer.also()));
         if moves {
             self.snapshot = Some(newer);
         }
@@ -103,7 +155,7 @@ impl<L: Leader> Txn<L> {
 
     /// Gives up marks that a snapshot which is safe by now does not need.
     pub(super) fn look_for_safety(&mut self) {
-        let is_safe = |txn: &mut _| crate::serial::SerialTxn::safety(txn) == Safety::Safe;
+        let is_safe = |txn: &mut SerialTxn| txn.safety() == Safety::Safe;
         if self.options.read_only {
             self.serial_txn.take_if(is_safe);
         }

@@ -20,7 +20,10 @@ impl<L: Leader> Txn<L> {
                 self.leader.check_term(kept.position().term)?;
             }
             Some(before) if before.position().term != term => return Err(term_is_over()),
-            _ => self.snapshot = Some(snapshot),
+            _ => {
+                self.snapshot = Some(snapshot);
+                self.take_expected()?;
+            }
         }
         self.locks.bind(term)?;
         self.owe_shown()?;

@@ -328,7 +328,7 @@ impl Leader for Alone {
             self.put(change.tree, change.key, new);
         }
         if let Some(ticket) = &request.serial {
-            ticket.committed(lsn);
+            ticket.appended(lsn);
         }
         self.0.visible.set(lsn);
         Ok(Position {

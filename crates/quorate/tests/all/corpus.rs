@@ -326,8 +326,8 @@ fn the_corpus_prints_the_same_on_three_nodes() {
     assert_corpus("three-nodes", &shared::follower_first()[0]);
 }
 
-/// Scripts of what there is in the first group alone: SERIALIZABLE, and PREPARE TRANSACTION.
-const OF_ONE_GROUP: [&str; 3] = ["characteristics", "notify", "two_phase"];
+/// Scripts of what there is in the first group alone: PREPARE TRANSACTION.
+const OF_ONE_GROUP: [&str; 2] = ["notify", "two_phase"];
 
 #[test]
 fn the_corpus_prints_the_same_in_a_further_group() {

@@ -137,9 +137,6 @@ impl DatabaseTxn {
 
     /// Joins a group that it has not touched yet.
     fn join(&mut self, group: GroupId) -> Result<usize> {
-        if self.options.isolation == Isolation::Serializable {
-            return Err(of_one_group("a SERIALIZABLE transaction"));
-        }
         let engine = self.database.led(group)?;
         let mut options = self.options;
         // What becomes of it is noted in the first group.
@@ -213,6 +210,27 @@ impl DatabaseTxn {
         Ok(())
     }
 
+    /// Shows the statement that begins one state of all groups that have joined; false where a snapshot
+    /// that must be safe is not.
+    fn show_all(&mut self) -> Result<bool> {
+        self.joined
+            .iter_mut()
+            .for_each(|one| one.txn().expect_snapshot());
+        let groups: Vec<_> = self.joined.iter().map(|one| one.group().clone()).collect();
+        let (shown, timestamp) = shown_in(&groups, self.database.heard())?;
+        self.database.hear(timestamp);
+        for (one, shown) in self.joined.iter_mut().zip(shown) {
+            let view = GroupView::of(one.group(), shown);
+            one.txn().begin_statement_with(view)?;
+            one.is_shown = true;
+        }
+        let mut are_safe = true;
+        for one in &mut self.joined {
+            are_safe &= one.txn().is_safe()?;
+        }
+        Ok(are_safe)
+    }
+
     /// Joins all groups that this node leads.
     fn join_all(&mut self) -> Result<()> {
         for engine in self.database.engines() {
@@ -267,7 +285,7 @@ impl DatabaseTxn {
     /// Whether a branch has something to say in the commit.
     fn takes_part(&self, place: usize) -> bool {
         let txn = &self.joined[place].branch.txn;
-        txn.has_written() || txn.holds_rows() || txn.is_asked_about()
+        txn.has_written() || txn.holds_rows() || txn.has_marks() || txn.is_asked_about()
     }
 }
 
@@ -292,9 +310,6 @@ impl Transaction for DatabaseTxn {
     fn begin_statement(&mut self) -> Result<()> {
         let is_first = !self.has_begun;
         self.has_begun = true;
-        if self.options.isolation == Isolation::Serializable {
-            return self.in_branch(0, Transaction::begin_statement);
-        }
         let joins_all = self.database.joins_all.load(Ordering::Relaxed);
         if is_first && self.keeps_its_snapshot() || joins_all && !self.keeps_its_snapshot() {
             self.join_all()?;
@@ -310,13 +325,10 @@ impl Transaction for DatabaseTxn {
             self.owe_all();
             return Ok(());
         }
-        let groups: Vec<_> = self.joined.iter().map(|one| one.group().clone()).collect();
-        let (shown, timestamp) = shown_in(&groups, self.database.heard())?;
-        self.database.hear(timestamp);
-        for (one, shown) in self.joined.iter_mut().zip(shown) {
-            let view = GroupView::of(one.group(), shown);
-            one.txn().begin_statement_with(view)?;
-            one.is_shown = true;
+        while !self.show_all()? {
+            self.joined
+                .iter_mut()
+                .for_each(|one| one.txn().give_up_snapshot());
         }
         self.owe_all();
         Ok(())
@@ -386,6 +398,9 @@ impl Transaction for DatabaseTxn {
         };
         let groups: Vec<_> = with(true).collect();
         if writes {
+            if groups.iter().any(|group| *group != FIRST_GROUP) {
+                this.debt.merge(&this.database.numbered());
+            }
             this.settle_beside(&groups)?;
         }
         let mut debt = std::mem::take(&mut this.debt);
@@ -397,6 +412,12 @@ impl Transaction for DatabaseTxn {
         let changes_catalog = parts.first().is_some_and(|first| {
             first.engine.group().id() == FIRST_GROUP && !first.txn.catalog_writes().is_empty()
         });
+        if !writes {
+            // Before anything says that it has committed, all groups say that what it has read fits.
+            for Branch { txn, .. } in others.drain(..) {
+                debt.merge(&txn.commit(durability)?);
+            }
+        }
         let committed = match parts.len() {
             0 => Debt::NONE,
             1 => {
@@ -626,7 +647,13 @@ impl Writing for DatabaseTxn {
 
 impl Building for DatabaseTxn {
     fn build(&mut self, build: &Build) -> Result<Built> {
-        let place = self.touch(build.source.group())?;
+        let group = build.source.group();
+        let place = self.touch(group)?;
+        if group != FIRST_GROUP {
+            // That it begins is in the log at once.
+            self.debt.merge(&self.database.numbered());
+            self.settle_beside(&[group])?;
+        }
         self.in_branch(place, |txn| txn.build(build))
     }
 }

@@ -25,9 +25,10 @@ fn lock_tables(txn: &mut dyn Transaction) -> Result<()> {
 }
 
 fn transfer(node: &Both, id: &str, (from, to): (i64, i64), amount: i64) -> Result<Debt> {
-    let isolation = match id.as_bytes()[0] % 2 {
+    let isolation = match id.as_bytes()[0] % 3 {
         0 => Isolation::ReadCommitted,
-        _ => Isolation::RepeatableRead,
+        1 => Isolation::RepeatableRead,
+        _ => Isolation::Serializable,
     };
     let mut txn = begin(node, isolation)?;
     lock_tables(&mut *txn)?;
@@ -55,11 +56,12 @@ fn transfer(node: &Both, id: &str, (from, to): (i64, i64), amount: i64) -> Resul
 }
 
 fn read(node: &Both) -> Result<(i64, [BTreeSet<String>; 2])> {
-    let repeats = node.host.random() % 2 == 0;
-    let isolation = match repeats {
-        true => Isolation::RepeatableRead,
-        false => Isolation::ReadCommitted,
+    let isolation = match node.host.random() % 3 {
+        0 => Isolation::ReadCommitted,
+        1 => Isolation::RepeatableRead,
+        _ => Isolation::Serializable,
     };
+    let repeats = isolation != Isolation::ReadCommitted;
     let mut txn = begin(node, isolation)?;
     lock_tables(&mut *txn)?;
     txn.begin_statement()?;
@@ -208,14 +210,160 @@ fn a_group_joins_a_statement_late_only_where_nothing_has_changed() {
     });
 }
 
+/// A transaction at SERIALIZABLE that has read account 5 of both groups.
+fn reader_of_both(node: &Both) -> Result<Box<dyn Transaction>> {
+    let mut txn = begin(node, Isolation::Serializable)?;
+    lock_tables(&mut *txn)?;
+    txn.begin_statement()?;
+    for group in [FIRST, SECOND] {
+        assert!(balance(&mut *txn, group, 5)? >= 100);
+    }
+    Ok(txn)
+}
+
+#[test]
+fn of_two_who_have_read_what_the_other_writes_in_another_group_one_fails() {
+    let mut groups = with_accounts(78);
+    groups.session(|node| {
+        for first_to_commit in 0..2 {
+            let mut pair = vec![reader_of_both(node)?, reader_of_both(node)?];
+            for (txn, group) in pair.iter_mut().zip([FIRST, SECOND]) {
+                add_in(group, &mut **txn, 5, 1)?;
+            }
+            let committed = pair.remove(first_to_commit).commit(Durability::On)?;
+            let failed = pair.remove(0).commit(Durability::On).unwrap_err();
+            assert_eq!(failed.state(), SqlState::SERIALIZATION_FAILURE);
+            node.settle(&committed)?;
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn what_a_prepared_part_has_read_is_not_changed_until_its_outcome_is_known() {
+    let mut groups = with_accounts(79);
+    groups.session(|node| {
+        // Both have looked before either writes, and the second writes in one group alone.
+        let mut spanning = reader_of_both(node)?;
+        let mut local = begin(node, Isolation::Serializable)?;
+        lock_tables(&mut *local)?;
+        add_in(FIRST, &mut *local, 5, 1)?;
+        add_in(SECOND, &mut *spanning, 5, 1)?;
+        let spanning = spanning.commit(Durability::On)?;
+        assert!(node.engines[0].has_standing(), "it is not resolved yet");
+        let local = local.commit(Durability::On)?;
+        // It has waited, and so comes after it.
+        let of = |debt: &Debt| debt.groups().map(|part| part.position.lsn).next();
+        assert!(of(&local) > of(&spanning), "{local:?} {spanning:?}");
+        let prepared = node.engines[0].group().prepared().newest();
+        assert!(prepared.parts().next().is_none());
+        node.settle(&spanning)?;
+        node.settle(&local)
+    });
+}
+
+#[test]
+fn who_has_read_past_a_commit_in_one_group_writes_nothing_in_two() {
+    let mut groups = with_accounts(80);
+    groups.session(|node| {
+        let mut spanning = reader_of_both(node)?;
+        let mut local = begin(node, Isolation::Serializable)?;
+        lock_tables(&mut *local)?;
+        add_in(FIRST, &mut *local, 5, 1)?;
+        node.settle(&local.commit(Durability::On)?)?;
+        add_in(SECOND, &mut *spanning, 5, 1)?;
+        let failed = spanning.commit(Durability::On).unwrap_err();
+        assert_eq!(failed.state(), SqlState::SERIALIZATION_FAILURE);
+        // Whoever only reads comes before it.
+        let mut reader = reader_of_both(node)?;
+        let mut local = begin(node, Isolation::Serializable)?;
+        lock_tables(&mut *local)?;
+        add_in(FIRST, &mut *local, 5, 1)?;
+        node.settle(&local.commit(Durability::On)?)?;
+        balance(&mut *reader, FIRST, 5)?;
+        reader.commit(Durability::On).map(drop)
+    });
+}
+
+#[test]
+fn what_is_written_elsewhere_does_not_outlive_the_numbers_of_the_first_group() {
+    let mut groups = with_accounts(82);
+    groups.session(|node| {
+        let sequences = node.database.to_engine().sequences;
+        let (_, debt) = sequences.advance(SequenceId(77), 1)?;
+        let given = debt.groups().map(|part| part.position.lsn).next();
+        let committed = || Some(node.engines[0].group().committed());
+        assert!(committed() < given, "it takes a round trip");
+        let mut txn = begin(node, Isolation::ReadCommitted)?;
+        lock_tables(&mut *txn)?;
+        add_in(SECOND, &mut *txn, 5, 1)?;
+        let debt = txn.commit(Durability::On)?;
+        assert!(committed() >= given);
+        node.settle(&debt)
+    });
+}
+
+#[test]
+fn a_deferrable_reader_of_two_groups_waits_until_nothing_can_go_wrong() {
+    let mut groups = with_accounts(81);
+    let (_, node) = groups.leader();
+    let writes = run_on(&node, |node| {
+        let mut writer = reader_of_both(node)?;
+        add_in(FIRST, &mut *writer, 5, 1)?;
+        coro::wait(env::sleep(&*node.host, Duration::from_millis(50)))?;
+        add_in(SECOND, &mut *writer, 5, -1)?;
+        node.settle(&writer.commit(Durability::On)?)?;
+        Ok::<_, Error>(node.host.now())
+    });
+    let reads = run_on(&node, |node| {
+        coro::wait(env::sleep(&*node.host, Duration::from_millis(10)))?;
+        let mut reader = node.database.to_engine().transactions.begin(TxnOptions {
+            isolation: Isolation::Serializable,
+            read_only: true,
+            deferrable: true,
+            ..TxnOptions::default()
+        })?;
+        lock_tables(&mut *reader)?;
+        reader.begin_statement()?;
+        let begun = node.host.now();
+        let sum = balance(&mut *reader, FIRST, 5)? + balance(&mut *reader, SECOND, 5)?;
+        assert_eq!(sum, 200);
+        reader.commit(Durability::On)?;
+        Ok::<_, Error>(begun)
+    });
+    let (written, read) = (Arc::new(Mutex::new(None)), Arc::new(Mutex::new(None)));
+    let (writer, reader) = (written.clone(), read.clone());
+    groups.world.spawn(async move {
+        let end = writes.await;
+        *writer.lock() = Some(end);
+    });
+    groups.world.spawn(async move {
+        let begun = reads.await;
+        *reader.lock() = Some(begun);
+    });
+    let both = || written.lock().is_some() && read.lock().is_some();
+    groups.world.until("both", |_| both());
+    let [written, read] = [written, read].map(|at| at.lock().take());
+    let (written, read) = (written.expect("an end"), read.expect("a beginning"));
+    // It has begun to read once the writer was at its end, or is about to be.
+    assert!(
+        written.expect("it commits") <= read.expect("it reads").after(Duration::from_millis(5))
+    );
+}
+
 #[test]
 fn what_is_of_one_group_alone_is_refused_in_another() {
     let mut groups = with_accounts(77);
     groups.session(|node| {
         let accounts = ACCOUNTS.in_group(SECOND);
-        let mut txn = begin(node, Isolation::Serializable)?;
-        let lock = txn.lock_table(accounts, TableLock::AccessShare, LockWait::Block);
-        assert_eq!(lock.unwrap_err().state(), SqlState::FEATURE_NOT_SUPPORTED);
+        let mut txn = begin(node, Isolation::RepeatableRead)?;
+        txn.lock_table(accounts, TableLock::AccessShare, LockWait::Block)?;
+        let exported = txn.snapshots().map(drop);
+        assert_eq!(
+            exported.unwrap_err().state(),
+            SqlState::FEATURE_NOT_SUPPORTED
+        );
+        drop(txn);
         // One that began when there was one group learns that there is another.
         let mut alone = node.engines[0].begin(TxnOptions::default())?;
         let lock = alone.lock_table(accounts, TableLock::AccessShare, LockWait::Block);
