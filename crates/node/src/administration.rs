@@ -64,10 +64,8 @@ impl Node {
         if votes_no_more && self.group.leading().is_some() {
             self.group.switchover(None).await?;
         }
-        if let Administration::RemoveNode(name) = wish {
-            self.hosting.let_go(name).await?;
-        }
-        self.group.administer(wish.clone()).await
+        let in_first = async |wish| self.group.administer(wish).await;
+        self.hosting.administer(wish.clone(), in_first).await
     }
 
     /// Asks the leader; nothing when it does not lead or cannot be reached.

@@ -329,12 +329,35 @@ impl Hosting {
         }
     }
 
+    /// Does what is wished of a cluster whose first group this node leads: `in_first` in the first
+    /// group, and what belongs to it in the others.
+    ///
+    /// # Errors
+    /// As [`Group::administer`], and [`Hosting::let_go`].
+    pub(crate) async fn administer(
+        &self,
+        wish: Administration,
+        in_first: impl AsyncFnOnce(Administration) -> Result<u64>,
+    ) -> Result<u64> {
+        match &wish {
+            Administration::PromoteAlone => return self.promote_alone().await,
+            Administration::RemoveNode(name) => self.let_go(name).await?,
+            _ => {}
+        }
+        let founds = matches!(wish, Administration::AddGroup);
+        let number = in_first(wish).await?;
+        if founds {
+            self.until_led_here(number).await;
+        }
+        Ok(number)
+    }
+
     /// Has all further groups let a node go that is to be removed, before the first does. It is
     /// marked so, and stays marked if they have not done so in time.
     ///
     /// # Errors
     /// 55000 when they have not; as [`Group::mark_leaving`].
-    pub(crate) async fn let_go(&self, name: &str) -> Result<()> {
+    async fn let_go(&self, name: &str) -> Result<()> {
         let first = self.first();
         if first.newest_groups().count() == 1 {
             return Ok(());
@@ -471,17 +494,8 @@ impl Administrator for Overseer {
         };
         let hosting = self.hosting.clone();
         Box::pin(async move {
-            match &wish {
-                Administration::PromoteAlone => return hosting.promote_alone().await,
-                Administration::RemoveNode(name) => hosting.let_go(name).await?,
-                _ => {}
-            }
-            let founds = matches!(wish, Administration::AddGroup);
-            let number = administrator.administer(wish).await?;
-            if founds {
-                hosting.until_led_here(number).await;
-            }
-            Ok(number)
+            let in_first = async |wish| administrator.administer(wish).await;
+            hosting.administer(wish, in_first).await
         })
     }
 

@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand};
 
 mod cert;
 mod check;
+mod groups;
 mod health;
 mod init;
 mod lab;
@@ -71,6 +72,8 @@ enum Command {
     Status(status::Options),
     /// Add, remove and change the nodes of a cluster
     Node(members::NodeOptions),
+    /// Add and show the groups of a cluster
+    Group(groups::GroupOptions),
     /// Hand leadership over to another node
     Switchover(members::SwitchoverOptions),
     /// Let one node go on alone with what it has, when there is no majority any more
@@ -134,6 +137,7 @@ fn run(command: &Command) -> Result<ExitCode, Failure> {
         Command::Cert(options) => cert::run(options),
         Command::Status(options) => return status::run(options),
         Command::Node(options) => members::run(options),
+        Command::Group(options) => groups::run(options),
         Command::Switchover(options) => members::switchover(options),
         Command::Promote(options) => members::promote(options),
         Command::Check(options) => check::run(options),

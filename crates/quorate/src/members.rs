@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use base::cluster::{Administration, NewNode};
 use node::real::{admin, host};
+use serde::de::DeserializeOwned;
 use serde::Deserialize;
 
 use crate::layout::{self, Cluster, NodeAddress, NodeFile};
@@ -256,7 +257,7 @@ pub fn promote(options: &PromoteOptions) -> Result<(), Failure> {
 }
 
 /// Asks a running node of the directory.
-fn ask(dir: &Path, wish: &Administration) -> Result<u64, Failure> {
+pub(crate) fn ask(dir: &Path, wish: &Administration) -> Result<u64, Failure> {
     let mut last = format!("no node of {} runs", dir.display());
     let mut nodes = layout::nodes_of(dir)?;
     if let Administration::RemoveNode(name) = wish {
@@ -275,15 +276,19 @@ fn ask(dir: &Path, wish: &Administration) -> Result<u64, Failure> {
     Err(last)
 }
 
-fn known_of(node: &NodeAddress) -> Result<Known, Failure> {
+/// What a node's status page says.
+fn known_of<K: DeserializeOwned>(node: &NodeAddress) -> Result<K, Failure> {
     let text = host::http_get(node.http_address, "/status", ANSWER_TIMEOUT)
         .map_err(|error| format!("{} does not answer: {error}", node.name))?;
     serde_json::from_str(&text)
         .map_err(|error| format!("{} answers something else: {error}", node.name))
 }
 
-/// The members as the leader knows them, or whoever answers.
-fn known(dir: &Path) -> Result<Known, Failure> {
+/// The status page of whoever leads, by what `leader` finds in it, or of whoever answers.
+pub(crate) fn known_by<K: DeserializeOwned>(
+    dir: &Path,
+    leader: impl Fn(&K) -> Option<&str>,
+) -> Result<K, Failure> {
     let mut last = Err(format!("no node of {} runs", dir.display()));
     for (node, dir) in layout::nodes_of(dir)? {
         if host::owner(&dir).is_none() {
@@ -291,12 +296,17 @@ fn known(dir: &Path) -> Result<Known, Failure> {
         }
         let known = known_of(&node);
         match &known {
-            Ok(known) if known.leader.as_deref() == Some(&*node.name) => return Ok(known.clone()),
+            Ok(answer) if leader(answer) == Some(&*node.name) => return known,
             Err(_) if last.is_ok() => {}
             _ => last = known,
         }
     }
     last
+}
+
+/// The members as the leader knows them, or whoever answers.
+fn known(dir: &Path) -> Result<Known, Failure> {
+    known_by(dir, |known: &Known| known.leader.as_deref())
 }
 
 /// Changes the membership, and the files with it.

@@ -18,7 +18,7 @@ use node::wire::ClusterId;
 use crate::health::Looked;
 use crate::layout::{self, Cluster, NodeAddress, Ports, Route};
 use crate::stop::{self, Late};
-use crate::{privacy, status, Failure};
+use crate::{groups, privacy, status, Failure};
 
 /// Where clients find the first node, if the command line and the directory do not say.
 const SQL_PORT: u16 = 5433;
@@ -49,6 +49,9 @@ pub struct Options {
     /// How many further nodes that have the data and never vote, for a new directory (default none)
     #[arg(long, value_name = "N")]
     learners: Option<usize>,
+    /// How many groups there are to be: those that lack are founded (default 1)
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    groups: u32,
     /// Where the nodes stand, in order, for a new directory; around again when there are fewer
     #[arg(long, value_name = "ZONE,…", value_delimiter = ',')]
     zones: Vec<String>,
@@ -90,6 +93,9 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let mut children = Vec::new();
     let result = start_all(&nodes, &mut children);
     if let Ok(Start::Ready) = result {
+        if options.groups > 1 {
+            groups::found(&options.data, options.groups)?;
+        }
         print_welcome(&cluster, &options.data);
         if let Watched::AllEnded(outcome) = watch(&options.data, &nodes, &mut children) {
             return outcome;

@@ -110,10 +110,14 @@ impl Store {
     /// Makes a tree, as part of the record at `lsn`; `apply` or `advance` completes the record.
     ///
     /// # Errors
-    /// XX001, fatal for the node, when there is one of that id.
+    /// XX001, fatal for the node, when there is one of that id, but for one that an aborted
+    /// transaction has made: what was prepared is made anew when it is resolved for a second time.
     pub fn create_tree(&self, lsn: Lsn, tree: TreeId) -> Result<()> {
         let mut writer = self.writer.lock();
         self.check_new(lsn)?;
+        if self.forget_made_in_vain(tree) {
+            self.remove_tree(&mut writer, tree);
+        }
         if self.trees.read().contains_key(&tree) {
             return Err(Error::corrupted(format!("tree {tree} is made twice")));
         }

@@ -456,6 +456,21 @@ impl Store {
         })
     }
 
+    /// Whether a tree was made by a transaction that was aborted and is not removed yet, which knows
+    /// nothing of it from now on.
+    pub(crate) fn forget_made_in_vain(&self, tree: TreeId) -> bool {
+        if self.bulks.floor.load(Ordering::Acquire) == u64::MAX {
+            return false;
+        }
+        let mut known = self.bulks.known.write();
+        let aborted = |bulk: &&mut Bulk| matches!(bulk.fate, Fate::Aborted(_));
+        known.bulks.values_mut().filter(aborted).any(|bulk| {
+            let before = bulk.made.len();
+            bulk.made.retain(|(_, made)| *made != tree);
+            bulk.made.len() < before
+        })
+    }
+
     fn forget_bulk(&self, writer: &mut Writer, txn: TxnId) {
         let mut known = self.bulks.known.write();
         let bulk = known.bulks.get(&txn);

@@ -435,6 +435,8 @@ impl Group {
     /// # Errors
     /// [`super::not_leader`].
     pub fn flight_outcome(self: &Arc<Self>, flight: Flight, since: Lsn) -> Result<Option<Xid>> {
+        // What it has written may be in parts whose outcome this leader is yet to learn.
+        self.wait_for_standing()?;
         let snapshot = self.snapshot()?;
         let mut row = Vec::new();
         let key = flight.session.to_be_bytes();

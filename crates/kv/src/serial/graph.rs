@@ -355,7 +355,7 @@ impl Graph {
             let reason = "Canceled on identification as a pivot, during commit attempt.";
             return Err(failure(reason));
         }
-        match !is_planted(Bug::ReadsUnlocked) && self.is_read_by_prepared(id) {
+        match self.is_read_by_prepared(id) {
             true => Err(failure(
                 "Canceled on commit attempt with conflict in from a part that is prepared.",
             )),
@@ -369,7 +369,8 @@ impl Graph {
         let mut readers = node.into_iter().flat_map(|node| &node.readers);
         readers.any(|reader| {
             let reader = self.nodes.get(reader).filter(|_| *reader != id);
-            reader.is_some_and(|reader| reader.state == State::Prepared)
+            let is_prepared = |reader: &Node| reader.state == State::Prepared;
+            !is_planted(Bug::ReadsUnlocked) && reader.is_some_and(is_prepared)
         })
     }
 

@@ -418,3 +418,34 @@ fn random_courses_agree_with_the_model() {
         store.start_checkpoint(Vec::new()).unwrap();
     }
 }
+
+#[test]
+fn a_tree_that_was_made_in_vain_is_made_again() {
+    let store = open(&TestEnv::new());
+    let made = TreeId(20_001);
+    let row = |key: &'static [u8], row: &'static [u8]| Change {
+        tree: made,
+        key,
+        row: Some(row),
+    };
+    store.create_tree_in_chunk(Lsn(1), TxnId(7), made).unwrap();
+    chunk(&store, 1, 7, &[row(b"x", b"1"), row(b"y", b"1")]);
+    chunk(&store, 2, 7, &[row(b"x", b"2")]);
+    decide(&store, 3, 7, false);
+    // Before anything of it is removed.
+    store.create_tree_in_chunk(Lsn(4), TxnId(8), made).unwrap();
+    chunk(&store, 4, 8, &[row(b"x", b"4")]);
+    assert!(store.create_tree(Lsn(5), made).is_err());
+    decide(&store, 5, 8, true);
+    while !store.clean(Lsn(5), Lsn(5), 1).unwrap() {}
+    while !store.release(Lsn(5), 1).unwrap() {}
+    while !store.clean(Lsn(5), Lsn(5), 1).unwrap() {}
+    let mut there = Vec::new();
+    assert!(store.get(made, b"x", Lsn(5), &mut there).unwrap().exists);
+    assert_eq!(there, b"4");
+    assert!(!store.get(made, b"y", Lsn(5), &mut there).unwrap().exists);
+    assert_eq!((store.known_bulks(), store.unreleased()), (0, 0));
+    assert_eq!(store.old_versions(), 0);
+    store.check_trees(&mut |_, _, _| Ok(())).unwrap();
+    store.start_checkpoint(Vec::new()).unwrap();
+}

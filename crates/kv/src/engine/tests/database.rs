@@ -304,6 +304,29 @@ fn what_is_written_elsewhere_does_not_outlive_the_numbers_of_the_first_group() {
 }
 
 #[test]
+fn what_became_of_a_flight_is_known_although_its_parts_are_not_resolved_yet() {
+    let mut groups = with_accounts(83);
+    groups.session(|node| {
+        let flight = Flight {
+            session: 7,
+            number: 3,
+        };
+        let engine = node.database.to_engine();
+        let mut txn = engine.transactions.begin(TxnOptions {
+            flight: Some(flight),
+            ..TxnOptions::default()
+        })?;
+        lock_tables(&mut *txn)?;
+        add_in(SECOND, &mut *txn, 5, 1)?;
+        let debt = txn.commit(Durability::On)?;
+        assert!(node.engines[0].has_standing(), "it is not resolved yet");
+        let outcomes = engine.outcomes.expect("outcomes");
+        assert!(outcomes.flight_outcome(flight, Lsn::ZERO)?.is_some());
+        node.settle(&debt)
+    });
+}
+
+#[test]
 fn a_deferrable_reader_of_two_groups_waits_until_nothing_can_go_wrong() {
     let mut groups = with_accounts(81);
     let (_, node) = groups.leader();
