@@ -91,11 +91,12 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let cluster = prepare(options)?;
     let nodes = layout::nodes_of(&options.data)?;
     let mut children = Vec::new();
-    let result = start_all(&nodes, &mut children);
+    let mut result = start_all(&nodes, &mut children);
+    if let (Ok(Start::Ready), true) = (&result, options.groups > 1) {
+        let founded = groups::found(&options.data, options.groups);
+        result = founded.map(|()| Start::Ready);
+    }
     if let Ok(Start::Ready) = result {
-        if options.groups > 1 {
-            groups::found(&options.data, options.groups)?;
-        }
         print_welcome(&cluster, &options.data);
         if let Watched::AllEnded(outcome) = watch(&options.data, &nodes, &mut children) {
             return outcome;

@@ -197,7 +197,12 @@ impl KvEngine {
     /// A message from the leader of another group.
     pub(crate) fn receive_across(self: &Arc<Self>, from: GroupId, message: Message) {
         self.begin_tending();
-        self.across.receive(&self.ledger(), from, message);
+        // In this order, as below; and here too, for what is answered rests on what is committed, and
+        // where nothing else happens nobody says so.
+        let commit = self.group.committed();
+        let ledger = self.ledger();
+        self.across.committed(&ledger, commit);
+        self.across.receive(&ledger, from, message);
         self.group.standing_changed().notify_all();
     }
 

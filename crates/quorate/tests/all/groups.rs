@@ -1,15 +1,20 @@
-//! Several groups on three real nodes: a bank whose accounts lie in all of them, while leaders are lost.
+//! Several groups on real nodes: a bank whose accounts lie in all of them, while leaders are lost, and
+//! the commands that make and show them.
 
 use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use lab::host::{wait_for, Endpoint, PATIENCE};
+use lab::host::{output, wait_for, Endpoint, Process, PATIENCE};
+use lab::quorate::Cluster;
 use postgres::Client;
 
 use crate::failover::Stage;
+use crate::kill::program;
 use crate::writers::connect;
 
 /// Accounts, and what each holds at first.
@@ -151,4 +156,56 @@ fn a_bank_in_three_groups_keeps_its_sum_while_leaders_are_lost() {
         None,
         "acknowledged, and gone"
     );
+}
+
+/// What `quorate` answers to this, in one line of JSON where that is asked for.
+fn quorate(arguments: &[&str], data: &Path) -> String {
+    let mut command = Command::new(program());
+    let done = output(command.args(arguments).arg("--data").arg(data)).expect("it runs");
+    assert!(done.status.success(), "{arguments:?}: {done:?}");
+    String::from_utf8(done.stdout).expect("text")
+}
+
+/// The numbers of the groups that are listed, all of which n1 leads.
+fn listed(data: &Path) -> Vec<u64> {
+    let text = quorate(&["group", "list", "--json"], data);
+    let groups: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let groups = groups.as_array().expect("groups");
+    let number = |group: &serde_json::Value| {
+        assert_eq!(group["leader"], "n1", "{group}");
+        assert_eq!(group["voters"], serde_json::json!(["n1"]), "{group}");
+        group["group"].as_u64().expect("a number")
+    };
+    groups.iter().map(number).collect()
+}
+
+#[test]
+fn groups_are_added_and_listed_by_commands_and_founded_by_up() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let cluster = Cluster::start(program(), dir.path(), 1, &[]).expect("a node");
+    let data = cluster.data().to_owned();
+    assert_eq!(listed(&data), [1]);
+    assert_eq!(quorate(&["group", "add"], &data), "group 2 is there\n");
+    assert_eq!(listed(&data), [1, 2]);
+    let shown = quorate(&["group", "list"], &data);
+    assert_eq!(shown.lines().count(), 3, "{shown}");
+    drop(cluster);
+    // Two are there, so a third is founded; it is there the next time as well.
+    for _ in 0..2 {
+        let mut up = Command::new(program());
+        let up = up.args(["up", "--groups", "3", "--data"]).arg(&data);
+        let mut up = Process::start(up, &dir.path().join("up.log")).expect("it starts");
+        wait_for("all groups", PATIENCE, || {
+            let mut command = Command::new(program());
+            let list = command.args(["group", "list", "--data"]).arg(&data);
+            let said = output(list).map_or(String::new(), |done| {
+                String::from_utf8_lossy(&done.stdout).into_owned()
+            });
+            said.lines().count() == 4 && !said.contains("none")
+        })
+        .expect("three groups");
+        assert_eq!(listed(&data), [1, 2, 3]);
+        up.signal("INT").expect("it is told to stop");
+        up.wait().expect("it ends in order");
+    }
 }

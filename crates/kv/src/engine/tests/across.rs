@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use base::cluster::Administration;
 use base::engine::{Administrator, Reading, Writing};
+use spanning::{Message, Participant, SpanningId};
 
 use super::*;
 
@@ -398,6 +399,35 @@ fn what_cannot_be_prepared_in_one_group_is_aborted_in_the_other() {
         .world
         .until("nothing to be left", move |_| is_settled_down(&all));
     check(&node, &Told::default());
+}
+
+#[test]
+fn a_leader_that_has_nothing_else_to_do_answers_by_what_is_committed_now() {
+    let mut groups = Groups::new(64);
+    groups.keep_together();
+    groups.session(|node| {
+        let second = &node.engines[1];
+        let (group, term) = (second.group(), second.group().leading().expect("it leads"));
+        second.begin_tending();
+        coro::wait(env::sleep(&*node.host, Duration::from_millis(50)))?;
+        // Its first entry is committed, and nothing has told it so.
+        let first = group.committed();
+        second
+            .across
+            .begin_term(group.id(), term, first, first.prev());
+        let of = |group, term| Participant { group, term };
+        let inquiry = Message::Inquiry {
+            id: SpanningId {
+                group: FIRST,
+                term: Term(1),
+                number: 1,
+            },
+            participants: vec![of(FIRST, Term(1)), of(SECOND, Term(0))],
+        };
+        second.receive_across(FIRST, inquiry);
+        assert!(second.across.has_work(), "it says that it has no such part");
+        Ok(())
+    });
 }
 
 /// One client: transfers, one after the other, until `until`.
