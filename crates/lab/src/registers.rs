@@ -249,7 +249,7 @@ pub const SETUP: &str = "create table register(k int primary key, v int); \
                          create table item(k int, place int, v int, primary key (k, place))";
 
 /// The same where tables lie in several groups: what is made later and the journals in the second, all
-/// others in all of them; of a pair on duty one may lie elsewhere than the other.
+/// others in all of them, but for pairs on duty: of each the one is in the first and the other in the second.
 pub fn setup_in_groups(groups: usize) -> String {
     let partitioned = |table: &str, columns: &str, by: &str| {
         let of_group = |group: usize| {
@@ -266,11 +266,6 @@ pub fn setup_in_groups(groups: usize) -> String {
     let tables = [
         ("register", "k int primary key, v int", "k"),
         ("bank", "id int primary key, balance int", "id"),
-        (
-            "duty",
-            "pair int, who int, present int, primary key (pair, who)",
-            "who",
-        ),
         ("list", "k int primary key, v text", "k"),
         (
             "item",
@@ -281,6 +276,10 @@ pub fn setup_in_groups(groups: usize) -> String {
     let tables = tables.map(|(table, columns, by)| partitioned(table, columns, by));
     format!(
         "{}create index on register(v); \
+         create table duty(pair int, who int, present int, primary key (pair, who)) \
+         partition by list (who); \
+         create table duty_1 partition of duty for values in (0); \
+         create table duty_2 partition of duty for values in (1) with (quorate.group = 2); \
          create table journal(j int, n int, mark int unique, primary key (j, n)) \
          with (quorate.group = 2); \
          alter database postgres set quorate.default_group = 2",

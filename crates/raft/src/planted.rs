@@ -48,9 +48,8 @@ pub enum Bug {
     ChainUnchecked,
     /// A log whose last segment is shorter than it was made is taken for one that ends there.
     LengthUnchecked,
-    /// What a prepared part of a SERIALIZABLE transaction across groups has read may be changed before
-    /// its outcome is known.
-    ReadsUnlocked,
+    /// A SERIALIZABLE transaction across groups commits although what it has read was changed.
+    ReadsChanged,
 }
 
 impl Bug {
@@ -75,7 +74,7 @@ impl Bug {
         Bug::EntryAltered,
         Bug::ChainUnchecked,
         Bug::LengthUnchecked,
-        Bug::ReadsUnlocked,
+        Bug::ReadsChanged,
     ];
 
     /// Its name on the command line and in records.
@@ -100,7 +99,7 @@ impl Bug {
             Bug::EntryAltered => "entry-altered",
             Bug::ChainUnchecked => "chain-unchecked",
             Bug::LengthUnchecked => "length-unchecked",
-            Bug::ReadsUnlocked => "reads-unlocked",
+            Bug::ReadsChanged => "reads-changed",
         }
     }
 

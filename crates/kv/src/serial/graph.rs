@@ -370,7 +370,7 @@ impl Graph {
         readers.any(|reader| {
             let reader = self.nodes.get(reader).filter(|_| *reader != id);
             let is_prepared = |reader: &Node| reader.state == State::Prepared;
-            !is_planted(Bug::ReadsUnlocked) && reader.is_some_and(is_prepared)
+            !is_planted(Bug::ReadsChanged) && reader.is_some_and(is_prepared)
         })
     }
 
@@ -381,7 +381,7 @@ impl Graph {
     /// 40001 when not.
     pub fn validate_part(&mut self, id: SerialId) -> Result<()> {
         self.validate(id)?;
-        match self.has_out(id) {
+        match self.has_out(id) && !is_planted(Bug::ReadsChanged) {
             true => Err(failure(
                 "Canceled on commit attempt across groups with conflict out.",
             )),
