@@ -469,7 +469,12 @@ impl Transaction for DatabaseTxn {
 
 impl Reading for DatabaseTxn {
     fn get(&mut self, tree: TreeId, key: &[u8], row: &mut Vec<u8>) -> Result<bool> {
-        let place = self.see(Self::group_of(tree, key))?;
+        let group = Self::group_of(tree, key);
+        // Whoever looks at a descriptor has locked what it is of, and may find that only now.
+        let place = match tree == TreeId::DESCRIPTORS {
+            true => self.touch(group)?,
+            false => self.see(group)?,
+        };
         self.in_branch(place, |txn| txn.get(tree, key, row))
     }
 

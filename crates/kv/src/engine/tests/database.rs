@@ -199,6 +199,8 @@ fn a_group_joins_a_statement_late_only_where_nothing_has_changed() {
         let mut late = begun()?;
         node.settle(&transfer(node, "one", (4, 4), 1)?)?;
         lock(&mut *late, SECOND)?;
+        let (descriptor, mut row) = (accounts(SECOND).descriptor_key(), Vec::new());
+        assert!(late.get(TreeId::DESCRIPTORS, &descriptor, &mut row)?);
         let error = balance(&mut *late, SECOND, 4).unwrap_err();
         assert_eq!(error.state(), SqlState::SERIALIZATION_FAILURE);
         drop(late);
