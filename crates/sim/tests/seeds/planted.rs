@@ -13,8 +13,9 @@ use sim::Bug;
 const RECORDED: &str = include_str!("planted.txt");
 
 /// What is on in the worlds of a line with a fourth word.
-const MIXES: [(&str, &str); 4] = [
+const MIXES: [(&str, &str); 5] = [
     ("files.toml", include_str!("files.toml")),
+    ("groups.toml", include_str!("groups.toml")),
     ("leases.toml", include_str!("leases.toml")),
     ("sound.toml", include_str!("sound.toml")),
     ("transfers.toml", include_str!("transfers.toml")),
