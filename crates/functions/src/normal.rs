@@ -21,7 +21,7 @@ const CHARACTER_WORK: usize = 4;
 
 pub(crate) fn normalize(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     let text = args.text(0)?;
-    let mut out = Growing::with_capacity(text.len());
+    let mut out = Growing::with_capacity(text.len())?;
     for c in characters(text, form(args)?)? {
         out.push(c)?;
     }

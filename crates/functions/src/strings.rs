@@ -1,5 +1,6 @@
 //! Functions of text and bytes.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use base::coro;
@@ -32,29 +33,35 @@ fn put(text: impl AsRef<str>) -> Result<Datum> {
 }
 
 /// Any value as text.
-fn as_text(call: &Call<'_>, args: &[Datum], index: usize) -> Result<String> {
+fn as_text<'a>(call: &Call<'_>, args: &'a [Datum], index: usize) -> Result<Cow<'a, str>> {
     let kind = call
         .argument_types
         .get(index)
         .copied()
         .unwrap_or(TypeId::TEXT);
-    types::output(call.context, kind, args.any(index)?)
+    match args.any(index)? {
+        Datum::Text(text) => Ok(Cow::Borrowed(text)),
+        value => types::output(call.context, kind, value).map(Cow::Owned),
+    }
 }
 
 /// Any value cast to text, which differs from its text form where the cast is a function.
-fn cast_to_text(call: &Call<'_>, args: &[Datum], index: usize) -> Result<String> {
+fn cast_to_text<'a>(call: &Call<'_>, args: &'a [Datum], index: usize) -> Result<Cow<'a, str>> {
     match (args.any(index)?, call.argument_types.get(index)) {
-        (Datum::Bool(value), _) => Ok(value.to_string()),
-        (Datum::Text(text), Some(&TypeId::BPCHAR)) => Ok(text.trim_end_matches(' ').to_owned()),
+        (Datum::Bool(value), _) => Ok(Cow::Owned(value.to_string())),
+        (Datum::Text(text), Some(&TypeId::BPCHAR)) => {
+            Ok(Cow::Borrowed(text.trim_end_matches(' ')))
+        }
         _ => as_text(call, args, index),
     }
 }
 
 pub(crate) fn concatenate(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     let (a, b) = (cast_to_text(call, args, 0)?, cast_to_text(call, args, 1)?);
-    growth::check_room(a.len(), b.len())?;
-    coro::work(a.len() + b.len())?;
-    put(a + &b)
+    let mut out = Growing::with_capacity(a.len() + b.len())?;
+    out.push_str(&a)?;
+    out.push_str(&b)?;
+    Ok(out.into_datum())
 }
 
 pub(crate) fn bytes_concatenate(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
@@ -183,7 +190,7 @@ fn single(mut mapped: impl Iterator<Item = char>, c: char) -> char {
 }
 
 fn map_chars(text: &str, mut map: impl FnMut(char) -> char) -> Result<Growing> {
-    let mut out = Growing::with_capacity(text.len());
+    let mut out = Growing::with_capacity(text.len())?;
     for c in text.chars() {
         out.push(map(c))?;
     }
@@ -332,7 +339,7 @@ pub(crate) fn right(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
 
 pub(crate) fn reverse(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     let text = args.text(0)?;
-    let mut out = Growing::with_capacity(text.len());
+    let mut out = Growing::with_capacity(text.len())?;
     for c in text.chars().rev() {
         out.push(c)?;
     }
@@ -443,7 +450,7 @@ pub(crate) fn translate(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
         map.entry(c).or_insert_with(|| to.get(index).copied());
     }
     let text = args.text(0)?;
-    let mut out = Growing::with_capacity(text.len());
+    let mut out = Growing::with_capacity(text.len())?;
     for piece in growth::pieces(text) {
         for c in piece?.chars() {
             match map.get(&c) {
@@ -613,7 +620,7 @@ pub(crate) fn quote_literal(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     if text.len() <= FIND_STEP {
         return put(quote_string(&text));
     }
-    let mut out = Growing::with_capacity(text.len());
+    let mut out = Growing::with_capacity(text.len())?;
     out.push_str(if text.contains('\\') { "E'" } else { "'" })?;
     for c in text.chars() {
         if matches!(c, '\'' | '\\') {
@@ -766,7 +773,7 @@ fn format_value(call: &Call<'_>, args: &[Datum], index: usize, conversion: char)
             SqlState::of("22004"),
             "null values cannot be formatted as an SQL identifier",
         )),
-        ('s', false) => as_text(call, args, index),
+        ('s', false) => as_text(call, args, index).map(Cow::into_owned),
         ('I', false) => as_text(call, args, index).map(|text| quote_identifier(&text)),
         _ => as_text(call, args, index).map(|text| quote_string(&text)),
     }

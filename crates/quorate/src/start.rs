@@ -60,10 +60,19 @@ pub struct Options {
     log: Option<PathBuf>,
 }
 
+/// Sets when mimalloc gives memory back. What was freed until now has set the time of the first turn
+/// by the old delay, and nothing would be given back before; so that turn is now.
+fn give_memory_back_soon() {
+    // SAFETY: the one stores a number, the other has no conditions; no other thread runs yet.
+    unsafe {
+        libmimalloc_sys::mi_option_set(PURGE_DELAY, PURGE_DELAY_MILLIS);
+        libmimalloc_sys::mi_collect(true);
+    }
+}
+
 /// Runs the node.
 pub fn run(options: &Options) -> Result<(), Failure> {
-    // SAFETY: it stores a number, and no other thread runs yet.
-    unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, PURGE_DELAY_MILLIS) };
+    give_memory_back_soon();
     // Before any thread, so that every one inherits it.
     host::hold_stop_signals();
     host::raise_file_limit();

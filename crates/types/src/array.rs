@@ -10,6 +10,7 @@ use std::sync::Arc;
 use base::coro;
 use base::error::{Error, Result, SqlState};
 
+use super::growth::GrowingElements;
 use super::numeric::is_space;
 use super::{
     growth, row_of, text, Array, Bound, Datum, Dimension, EvalContext, Multirange, Range, Record,
@@ -177,7 +178,7 @@ pub fn parse(context: &EvalContext, element: TypeId, typmod: i32, text: &str) ->
         text,
         rest: body,
         dimensions: Vec::new(),
-        elements: Vec::new(),
+        elements: GrowingElements::default(),
     };
     reader.level(0)?;
     if !reader.rest.is_empty() {
@@ -200,7 +201,7 @@ pub fn parse(context: &EvalContext, element: TypeId, typmod: i32, text: &str) ->
     Ok(Datum::Array(Arc::new(Array {
         element,
         dimensions,
-        elements: reader.elements,
+        elements: reader.elements.into_elements(),
     })))
 }
 
@@ -237,7 +238,7 @@ struct Reader<'a> {
     rest: &'a str,
     /// The length of each level, once the first of its lists has ended.
     dimensions: Vec<Option<i32>>,
-    elements: Vec<Datum>,
+    elements: GrowingElements,
 }
 
 impl Reader<'_> {
@@ -356,8 +357,7 @@ impl Reader<'_> {
         self.elements.push(match null {
             true => Datum::Null,
             false => text::input(self.context, self.element, self.typmod, &word)?,
-        });
-        Ok(())
+        })
     }
 }
 

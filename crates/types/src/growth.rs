@@ -15,8 +15,8 @@
 //!
 //! What is appended is also counted as work ([`coro::work`]): so whoever makes long values gives way.
 //!
-//! As long as a value grows it takes its bytes from the node's memory ([`base::memory`]); once it is
-//! complete, whoever keeps it does.
+//! As long as a value grows it takes its bytes from the node's memory ([`base::memory`]), always before
+//! it asks the system for them; once it is complete, whoever keeps it does.
 
 use base::coro;
 use base::limits::VALUE_BYTES_MAX;
@@ -31,11 +31,24 @@ const PORTION: usize = 4 << 10;
 /// What an error says of a value as it grows.
 const WHAT: &str = "A value";
 
-/// A value that has grown is copied once, to its place.
+/// A value that has grown is copied once, to its place; and while it moves to a larger place, it has
+/// both.
 const COPIES: usize = 2;
+
+/// What grows has room for so many bytes at least.
+const CAPACITY_MIN: usize = 32;
+
+/// How many bytes what has such a capacity asks for, to have room for so many: it doubles.
+fn enlarged(capacity: usize, needed: usize) -> usize {
+    let doubled = capacity.saturating_mul(2).min(VALUE_BYTES_MAX);
+    needed.max(doubled).max(CAPACITY_MIN)
+}
 
 /// What an element of an array takes beside its own bytes.
 pub const ELEMENT_BYTES: usize = size_of::<Datum>();
+
+/// An array that grows has so many places at least.
+const ELEMENTS_MIN: usize = 4;
 
 /// 54000: a value of `bytes` bytes would grow by `more`.
 #[cold]
@@ -131,26 +144,49 @@ pub struct Growing {
 
 impl Default for Growing {
     fn default() -> Growing {
-        Growing::with_capacity(0)
+        Growing {
+            text: String::new(),
+            uncounted: 0,
+            held: Reservation::of(WHAT),
+        }
     }
 }
 
 impl Growing {
     /// An empty text, for about so many bytes.
-    pub fn with_capacity(bytes: usize) -> Growing {
-        Growing {
-            text: String::with_capacity(bytes.min(VALUE_BYTES_MAX)),
-            uncounted: 0,
-            held: Reservation::of(WHAT),
+    ///
+    /// # Errors
+    /// As [`Growing::push_str`].
+    pub fn with_capacity(bytes: usize) -> Result<Growing> {
+        let mut growing = Growing::default();
+        growing.make_room(bytes.min(VALUE_BYTES_MAX))?;
+        Ok(growing)
+    }
+
+    /// Makes room for so many bytes more.
+    #[inline]
+    fn make_room(&mut self, more: usize) -> Result<()> {
+        check_room(self.text.len(), more)?;
+        match more <= self.text.capacity() - self.text.len() {
+            true => Ok(()),
+            false => self.enlarge(self.text.len() + more),
         }
+    }
+
+    #[cold]
+    fn enlarge(&mut self, needed: usize) -> Result<()> {
+        let wanted = enlarged(self.text.capacity(), needed);
+        self.held.set(COPIES * wanted)?;
+        self.text.reserve_exact(wanted - self.text.len());
+        Ok(())
     }
 
     /// Appends a text.
     ///
     /// # Errors
-    /// 54000; the pending interrupt.
+    /// 54000; 53200; the pending interrupt.
     pub fn push_str(&mut self, text: &str) -> Result<()> {
-        check_room(self.text.len(), text.len())?;
+        self.make_room(text.len())?;
         self.text.push_str(text);
         self.count(text.len())
     }
@@ -161,7 +197,7 @@ impl Growing {
     /// As [`Growing::push_str`].
     #[inline]
     pub fn push(&mut self, c: char) -> Result<()> {
-        check_room(self.text.len(), c.len_utf8())?;
+        self.make_room(c.len_utf8())?;
         self.text.push(c);
         self.count(c.len_utf8())
     }
@@ -171,10 +207,7 @@ impl Growing {
     /// # Errors
     /// As [`Growing::push_str`].
     pub fn push_times(&mut self, text: &str, times: usize) -> Result<()> {
-        let more = text.len().saturating_mul(times);
-        check_room(self.text.len(), more)?;
-        self.held.set(COPIES * (self.text.len() + more))?;
-        self.text.reserve(more);
+        self.make_room(text.len().saturating_mul(times))?;
         if text.is_empty() {
             return Ok(());
         }
@@ -193,7 +226,6 @@ impl Growing {
         if self.uncounted < PORTION {
             return Ok(());
         }
-        self.held.set(COPIES * self.text.capacity())?;
         Ok(coro::work(std::mem::take(&mut self.uncounted))?)
     }
 
@@ -224,10 +256,15 @@ impl GrowingBytes {
     /// Appends bytes.
     ///
     /// # Errors
-    /// 54000; the pending interrupt.
+    /// 54000; 53200; the pending interrupt.
     pub fn extend(&mut self, bytes: &[u8]) -> Result<()> {
         check_room(self.bytes.len(), bytes.len())?;
-        self.held.set(COPIES * (self.bytes.len() + bytes.len()))?;
+        let needed = self.bytes.len() + bytes.len();
+        if needed > self.bytes.capacity() {
+            let wanted = enlarged(self.bytes.capacity(), needed);
+            self.held.set(COPIES * wanted)?;
+            self.bytes.reserve_exact(wanted - self.bytes.len());
+        }
         self.bytes.extend_from_slice(bytes);
         Ok(coro::work(bytes.len())?)
     }
@@ -255,6 +292,56 @@ pub fn pieces(text: &str) -> impl Iterator<Item = Result<&str>> {
             Err(interrupt) => Err(interrupt.into()),
         })
     })
+}
+
+/// Elements of an array as they are read, one by one.
+#[derive(Debug, Default)]
+pub struct GrowingElements {
+    elements: Vec<Datum>,
+    /// What the elements take beside their places.
+    bytes: usize,
+    held: Reservation,
+}
+
+impl GrowingElements {
+    /// Appends an element.
+    ///
+    /// # Errors
+    /// 54000; 53200; the pending interrupt.
+    #[inline]
+    pub fn push(&mut self, element: Datum) -> Result<()> {
+        let more = bytes_of(&element);
+        if self.elements.len() == self.elements.capacity() {
+            self.enlarge()?;
+        }
+        if more > 0 {
+            self.bytes += more;
+            self.held.grow(more)?;
+        }
+        self.elements.push(element);
+        Ok(())
+    }
+
+    /// Twice the places; while the elements move there, they have both.
+    #[cold]
+    fn enlarge(&mut self) -> Result<()> {
+        let now = self.elements.capacity();
+        let wanted = (2 * now).max(ELEMENTS_MIN);
+        check_elements(now + 1)?;
+        self.held.set((now + wanted) * ELEMENT_BYTES + self.bytes)?;
+        self.elements.reserve_exact(wanted - now);
+        self.held.set(wanted * ELEMENT_BYTES + self.bytes)
+    }
+
+    /// Whether there is none yet.
+    pub fn is_empty(&self) -> bool {
+        self.elements.is_empty()
+    }
+
+    /// The elements.
+    pub fn into_elements(self) -> Vec<Datum> {
+        self.elements
+    }
 }
 
 #[cfg(test)]

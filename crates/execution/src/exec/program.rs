@@ -314,18 +314,18 @@ fn call(
     Ok(())
 }
 
-/// What is made of a long text by a type's input takes at most so many times its bytes.
-const ARRAY_FACTOR: usize = 4;
+/// What is made of a long text by a type's input, but for arrays, takes at most so many times its bytes.
+const INPUT_FACTOR: usize = 4;
 
 /// The steps that are neither calls nor jumps.
 fn step(cx: &mut Exec<'_>, op: &Op) -> Result<()> {
     let value = match op {
         Op::InOut(from, to, typmod) => {
             let value = cx.pop();
-            // An array takes some times its text.
+            // An array counts its elements as they are read; others are there at once.
             match large_bytes(&value) {
                 0 => {}
-                bytes => cx.large.probe(ARRAY_FACTOR * bytes)?,
+                bytes => cx.large.probe(INPUT_FACTOR * bytes)?,
             }
             let value = in_out(cx, *from, *to, *typmod, value)?;
             cx.large.grow(large_bytes(&value))?;

@@ -258,7 +258,7 @@ impl Encoding {
     /// As [`Encoding::decode`].
     pub fn decode_some(self, bytes: &[u8]) -> Result<(String, usize)> {
         let map = self.map()?;
-        let mut text = Growing::with_capacity(bytes.len() + bytes.len() / 4);
+        let mut text = Growing::with_capacity(bytes.len() + bytes.len() / 4)?;
         let mut at = 0;
         let mut counted = 0;
         while at < bytes.len() {
