@@ -223,6 +223,15 @@ impl Routine {
             .filter(|argument| argument.mode.is_output())
     }
 
+    /// The name of its only output, if it has one with a name and no other.
+    pub fn only_output(&self) -> Option<&str> {
+        let mut outputs = self.outputs();
+        match (outputs.next(), outputs.next()) {
+            (Some(only), None) if !only.name.is_empty() => Some(&only.name),
+            _ => None,
+        }
+    }
+
     /// Whether its last input takes any number of values.
     pub fn is_variadic(&self) -> bool {
         self.inputs()

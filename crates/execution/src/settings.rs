@@ -28,6 +28,7 @@ mod logging;
 mod planner;
 pub mod planted;
 mod portable;
+mod procedural;
 mod severity;
 mod stored;
 mod tracking;
@@ -44,20 +45,22 @@ pub use cluster::configured;
 pub use documented::{documented, DocumentedSetting};
 use identity::Identity;
 pub use logging::{LogLevel, LogSettings, LoggedStatements, Verbosity};
+pub use procedural::{Checks, Procedural, VariableConflict};
 pub use severity::NoticeSeverity;
 pub use tracking::{TrackedRoutines, Tracking};
-pub use values::FollowerReads;
 use values::{
     follower_reads, kilobytes, milliseconds, seconds, with_memory_unit, with_unit,
     with_unit_of_seconds,
 };
+pub use values::{isolation, FollowerReads};
 use view::is_hidden;
 pub use view::SettingRow;
 
 /// All settings.
 static DEFINITIONS: LazyLock<Vec<Definition>> = LazyLock::new(|| {
     let more = planner::SETTINGS.iter().chain(tracking::SETTINGS);
-    LISTED.iter().chain(more).copied().collect()
+    let listed = LISTED.iter().chain(more);
+    listed.chain(procedural::SETTINGS).copied().collect()
 });
 
 /// What values a setting takes.
@@ -351,6 +354,8 @@ pub struct Parsed {
     pub replica: bool,
     /// `track_counts` and its kin.
     pub tracking: Tracking,
+    /// Those of PL/pgSQL.
+    pub procedural: Procedural,
     /// The role of the session, and the one that SET ROLE chose instead.
     session_user: Identity,
     role: Option<Identity>,
@@ -533,6 +538,7 @@ impl Settings {
                 statistics_target: 100,
                 replica: false,
                 tracking: Tracking::default(),
+                procedural: Procedural::default(),
                 session_user: authenticated.clone(),
                 role: None,
             },
@@ -880,21 +886,13 @@ impl Settings {
             statistics_target: text("default_statistics_target").parse().unwrap_or(100),
             replica: text("session_replication_role") == "replica",
             tracking: Tracking::read(text),
+            procedural: Procedural::parsed(text),
             session_user: acts_as("session_authorization").unwrap_or_else(Identity::nobody),
             role: match self.acting.last() {
                 Some(acting) => Some(acting.identity.clone()),
                 None => acts_as("role"),
             },
         };
-    }
-}
-
-/// The isolation level of that name.
-pub fn isolation(name: &str) -> Isolation {
-    match name {
-        "serializable" => Isolation::Serializable,
-        "repeatable read" => Isolation::RepeatableRead,
-        _ => Isolation::ReadCommitted,
     }
 }
 

@@ -49,9 +49,7 @@ fn as_text<'a>(call: &Call<'_>, args: &'a [Datum], index: usize) -> Result<Cow<'
 fn cast_to_text<'a>(call: &Call<'_>, args: &'a [Datum], index: usize) -> Result<Cow<'a, str>> {
     match (args.any(index)?, call.argument_types.get(index)) {
         (Datum::Bool(value), _) => Ok(Cow::Owned(value.to_string())),
-        (Datum::Text(text), Some(&TypeId::BPCHAR)) => {
-            Ok(Cow::Borrowed(text.trim_end_matches(' ')))
-        }
+        (Datum::Text(text), Some(&TypeId::BPCHAR)) => Ok(Cow::Borrowed(text.trim_end_matches(' '))),
         _ => as_text(call, args, index),
     }
 }

@@ -247,7 +247,7 @@ pub struct Scan {
     /// What is below it, if it is a partitioned table; the planner puts their scans in its place.
     pub partitions: Option<Rc<partition::Partitions>>,
     /// The cursor on whose row it is, if that alone is wanted.
-    pub current_of: Option<Rc<str>>,
+    pub current_of: Option<CurrentOf>,
     /// Whether it goes from large keys to small ones.
     pub backward: bool,
     /// The computed indexes of the table; once its conditions are known, those that have every row
@@ -562,6 +562,15 @@ pub enum SetColumn {
     Set(Func, Vec<Program>, Rc<[TypeId]>, TypeId),
     /// A routine that gives rows.
     Routine(Rc<RoutineCall>, Vec<Program>),
+}
+
+/// The cursor that WHERE CURRENT OF names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CurrentOf {
+    /// By its name.
+    Named(Rc<str>),
+    /// By a variable of type `refcursor`: its parameter, and what it is called.
+    Variable(usize, Rc<str>),
 }
 
 /// A table whose rows a cursor is on: behind its columns, and those of the tables before, a row has the key of

@@ -62,6 +62,7 @@ pub fn input(context: &EvalContext, kind: TypeId, typmod: i32, text: &str) -> Re
         TypeId::TEXT | TypeId::VARCHAR | TypeId::BPCHAR | TypeId::UNKNOWN | TypeId::CSTRING => {
             Datum::text(text)
         }
+        TypeId::REFCURSOR => Datum::text(text),
         TypeId::NAME => Datum::text(truncate_name(text)),
         TypeId::CHAR => Datum::Char(parse_char(text)),
         TypeId::BYTEA => Datum::bytea(parse_bytea(text)?),

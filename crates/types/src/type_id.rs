@@ -111,6 +111,7 @@ types! {
     BIT 1560 "bit" "bit" -1 Bits 0 0 1561;
     VARBIT 1562 "varbit" "bit varying" -1 Bits 1 0 1563;
     NUMERIC 1700 "numeric" "numeric" -1 Numeric 0 0 1231;
+    REFCURSOR 1790 "refcursor" "refcursor" -1 User 0 0 2201;
     REGPROCEDURE 2202 "regprocedure" "regprocedure" 4 Numeric 0 0 2207;
     REGCLASS 2205 "regclass" "regclass" 4 Numeric 0 0 2210;
     REGTYPE 2206 "regtype" "regtype" 4 Numeric 0 0 2211;
@@ -384,14 +385,19 @@ impl TypeId {
         let of = self.array_element().unwrap_or(self);
         !matches!(
             of,
-            TypeId::XID | TypeId::CID | TypeId::ACLITEM | TypeId::JSON | TypeId::JSONPATH
+            TypeId::XID
+                | TypeId::CID
+                | TypeId::ACLITEM
+                | TypeId::JSON
+                | TypeId::JSONPATH
+                | TypeId::REFCURSOR
         )
     }
 
     /// Whether two values may be equal.
     pub fn has_equality(self) -> bool {
         let of = self.array_element().unwrap_or(self);
-        !matches!(of, TypeId::JSON | TypeId::JSONPATH)
+        !matches!(of, TypeId::JSON | TypeId::JSONPATH | TypeId::REFCURSOR)
     }
 
     /// The array type over this one.
@@ -435,6 +441,7 @@ impl TypeId {
                 | TypeId::ACLITEM
                 | TypeId::JSON
                 | TypeId::JSONPATH
+                | TypeId::REFCURSOR
                 | TypeId::CITEXT
         )
     }

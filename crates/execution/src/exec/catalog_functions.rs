@@ -223,12 +223,16 @@ pub(super) fn qualified_name(catalog: &Catalog, table: &Table) -> String {
     )
 }
 
+/// `to_regclass` and its kin: NULL for what is not there, be it the object or its schema.
 fn named(cx: &Exec<'_>, kind: TypeId, name: &str) -> Result<Datum> {
     let found = match &cx.context.names {
-        Some(names) => names.oid_of(kind, name)?,
-        None => None,
+        Some(names) => names.oid_of(kind, name),
+        None => Ok(None),
     };
-    Ok(found.map_or(Datum::Null, Datum::Oid))
+    match found {
+        Err(error) if error.state() == SqlState::INVALID_SCHEMA_NAME => Ok(Datum::Null),
+        found => Ok(found?.map_or(Datum::Null, Datum::Oid)),
+    }
 }
 
 fn column_comment(cx: &Exec<'_>, object: u32, column: Option<&Datum>) -> Datum {

@@ -23,7 +23,7 @@ use super::staged::{Stages, Taken};
 use super::statistics::counted;
 use super::{inverted, rows, Exec};
 use crate::exec::program::Evaluate;
-use crate::state::cursor::current_row;
+use crate::state::cursor::{current_row, name_of};
 use catalog::KeyOrder;
 use planner::plan::{Row, Scan};
 use types::Datum;
@@ -89,8 +89,9 @@ impl<'p> ScanCursor<'p> {
     fn start(&mut self, cx: &mut Exec<'_>) -> Result<()> {
         let scan = self.scan;
         if let Some(cursor) = &scan.current_of {
+            let name = name_of(cursor, cx.params)?;
             let cursors = &cx.host.shared().cursors;
-            let key = current_row(cursors, cx.catalog, cursor, &scan.table)?;
+            let key = current_row(cursors, cx.catalog, name, &scan.table)?;
             let keys: BTreeSet<Key> = key.into_iter().collect();
             self.keys = Some((keys.into_iter(), Reservation::of("The row of a cursor")));
             return Ok(());

@@ -258,4 +258,7 @@ const ABOUT: &[(&str, &[Row])] = &[
         ("wal_compression", Superuser, ""),
         ("wal_level", Postmaster, ""),
     ]),
+    ("Customized Options", &[
+        ("plpgsql.variable_conflict", Superuser, ""),
+    ]),
 ];

@@ -10,6 +10,7 @@ use functions::search::dictionary::{self, Config};
 
 use super::about::{about, Context};
 use super::logging::{check_destinations, check_time_or_off};
+use super::procedural::{is_list_of_checks, Checks};
 use super::values::{follower_reads_text, milliseconds, seconds, size};
 use super::{unknown, without_effect, Definition, Kind};
 use types::encoding::Encoding;
@@ -349,6 +350,10 @@ fn check_text(name: &str, value: &str) -> Result<()> {
                 false => Err(invalid(name, value)),
             }
         }
+        _ if is_list_of_checks(name) => match Checks::read(value) {
+            Ok(_) => Ok(()),
+            Err(error) => refused(error.fields().detail.clone().unwrap_or_default()),
+        },
         _ => Ok(()),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use base::engine::Isolation;
 use base::Result;
 
 use super::{invalid, parse_bool, INT_MAX};
@@ -126,5 +127,14 @@ pub(super) fn follower_reads(text: &str) -> FollowerReads {
             let millis = milliseconds(time).and_then(|millis| u64::try_from(millis).ok());
             FollowerReads::Within(Duration::from_millis(millis.unwrap_or(0)))
         }
+    }
+}
+
+/// The isolation level of that name.
+pub fn isolation(name: &str) -> Isolation {
+    match name {
+        "serializable" => Isolation::Serializable,
+        "repeatable read" => Isolation::RepeatableRead,
+        _ => Isolation::ReadCommitted,
     }
 }

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use base::{Error, Key, Result, SqlState};
 use catalog::{Catalog, Table};
-use planner::plan::CursorTable;
+use planner::plan::{CurrentOf, CursorTable};
 use types::Datum;
 
 /// What is known of a cursor.
@@ -37,6 +37,23 @@ pub struct CursorInfo {
     pub held: bool,
     /// What stands behind the columns of the row that it is on: for each of the tables a key and an oid.
     pub row: Option<Vec<Datum>>,
+}
+
+/// The name of the cursor that WHERE CURRENT OF means.
+///
+/// # Errors
+/// 42704 for a variable without a value.
+pub fn name_of<'a>(cursor: &'a CurrentOf, params: &'a [Datum]) -> Result<&'a str> {
+    match cursor {
+        CurrentOf::Named(name) => Ok(name),
+        CurrentOf::Variable(place, _) => match params.get(*place) {
+            Some(Datum::Text(name)) => Ok(name),
+            _ => Err(Error::new(
+                SqlState::UNDEFINED_OBJECT,
+                format!("no value found for parameter {}", place + 1),
+            )),
+        },
+    }
 }
 
 /// The key of the row of a table that a cursor is on, if it is on one of that table.

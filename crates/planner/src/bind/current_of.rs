@@ -1,7 +1,5 @@
 //! WHERE CURRENT OF: what the query of a cursor gives beside its columns, and which row is meant.
 
-use std::rc::Rc;
-
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::Node;
 
@@ -9,7 +7,7 @@ use super::scope::Scope;
 use super::updatable::Writable;
 use super::Binder;
 use crate::logical::{Source, SourceKind};
-use crate::plan::{CursorTable, Expr, ExprKind};
+use crate::plan::{CurrentOf, CursorTable, Expr, ExprKind};
 use catalog::RelationKind;
 use syntax::parser::NodeEnum;
 use types::{Datum, TypeId};
@@ -31,6 +29,24 @@ impl Binder<'_> {
         });
         self.cursor_tables.push(CursorTable { table });
         2
+    }
+
+    /// The cursor whose row WHERE means, if it means one. A variable of type `refcursor` goes before a
+    /// cursor of that name.
+    pub(super) fn cursor_of(&self, condition: &Option<Box<Node>>) -> Result<Option<CurrentOf>> {
+        let node = condition.as_ref().and_then(|node| node.node.as_ref());
+        let Some(NodeEnum::CurrentOfExpr(of)) = node else {
+            return Ok(None);
+        };
+        let name = of.cursor_name.as_str();
+        let variable = match self.cx.variables {
+            Some(known) => known.find(&[name])?,
+            None => None,
+        };
+        Ok(Some(match variable {
+            Some((place, TypeId::REFCURSOR, _)) => CurrentOf::Variable(place, name.into()),
+            _ => CurrentOf::Named(name.into()),
+        }))
     }
 }
 
@@ -54,22 +70,18 @@ pub(super) fn with_key(
     Some((scan.table.oid, key))
 }
 
-/// The cursor whose row WHERE means, if it means one.
-pub(super) fn cursor_of(condition: &Option<Box<Node>>) -> Option<&str> {
-    match condition.as_ref()?.node.as_ref()? {
-        NodeEnum::CurrentOfExpr(of) => Some(&of.cursor_name),
-        _ => None,
-    }
-}
-
 /// Has the scan of what is written give the row of a cursor alone.
 ///
 /// # Errors
 /// 0A000 for a view.
-pub(super) fn only_current(target: &mut Source, writable: &Writable, cursor: &str) -> Result<()> {
+pub(super) fn only_current(
+    target: &mut Source,
+    writable: &Writable,
+    cursor: CurrentOf,
+) -> Result<()> {
     match &mut target.kind {
         SourceKind::Scan { scan, .. } if writable.named().kind != RelationKind::View => {
-            scan.current_of = Some(Rc::from(cursor));
+            scan.current_of = Some(cursor);
             Ok(())
         }
         _ => Err(Error::new(

@@ -458,6 +458,11 @@ impl Binder<'_> {
             ExprKind::SetCall(called, ..) => functions::json::column_of(called.0),
             _ => None,
         };
+        // The only output of a routine names its column, whatever the alias is.
+        let output = match &expr.kind {
+            ExprKind::Routine(call, _) => call.routine.only_output().map(str::to_owned),
+            _ => None,
+        };
         // A row of a type is spread into its fields.
         let fields = match (&of_record, &defined) {
             (None, None) => self.fields_of_type(expr.ty),
@@ -481,7 +486,10 @@ impl Binder<'_> {
                 .iter()
                 .map(|(name, ty)| plain_column(name, *ty))
                 .collect(),
-            (None, None) => vec![plain_column(own.unwrap_or(&name), expr.ty)],
+            (None, None) => {
+                let output = output.as_deref().or(own);
+                vec![plain_column(output.unwrap_or(&name), expr.ty)]
+            }
         };
         if function.ordinality {
             columns.push(plain_column("ordinality", TypeId::INT8));

@@ -11,7 +11,7 @@ use pg_query::protobuf::{
 };
 
 use super::assignments::{last_given, part_given};
-use super::current_of::{cursor_of, only_current};
+use super::current_of::only_current;
 use super::expr::{Place, Sets};
 use super::foreign::Touch;
 use super::from::refuse_only;
@@ -760,7 +760,7 @@ impl Binder<'_> {
         item.oid = scope.tables.first().and_then(|scanned| scanned.oid);
         scope.tables = vec![item];
         let others = self.bind_from(from, &mut scope, false, &mut next)?;
-        let condition = match cursor_of(condition) {
+        let condition = match self.cursor_of(condition)? {
             Some(cursor) => {
                 only_current(&mut target, writable, cursor)?;
                 None

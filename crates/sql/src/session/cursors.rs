@@ -24,7 +24,7 @@ use pg_query::protobuf::{DeclareCursorStmt, FetchDirection, FetchStmt};
 use super::portal::Running;
 use super::run::Output;
 use super::statements::inner;
-use super::transaction::State;
+use super::transaction::{Open, State};
 use super::utility::tag;
 use super::{Column, CommandTag, Executed, Param, Portal, Prepared, Progress, Session, Sink};
 use execution::spool::{RowSpool, SpoolReader};
@@ -61,8 +61,10 @@ pub(super) struct NamedCursor {
     ended: bool,
     /// Where it stands.
     position: u64,
-    /// How many savepoints there were when it was declared.
+    /// How many savepoints there were when it was declared ([`Open::depth`](super::transaction::Open::depth)).
     savepoints: usize,
+    /// A loop goes over it: it cannot be closed, and outlives the end of the transaction.
+    pinned: bool,
     /// It failed, and is of no use any more.
     failed: bool,
 }
@@ -177,7 +179,7 @@ impl Session {
     }
 
     /// Begins the query of a cursor whose locks are taken.
-    fn open_cursor(
+    pub(super) fn open_cursor(
         &mut self,
         mut info: CursorInfo,
         planned: Rc<Planned>,
@@ -191,7 +193,7 @@ impl Session {
             }
         }
         let query = self.start_query(planned.clone(), params)?;
-        let savepoints = self.open.as_ref().map_or(0, |open| open.savepoints.len());
+        let savepoints = self.open.as_ref().map_or(0, Open::depth);
         let name = info.name.clone();
         let cursor = NamedCursor {
             info: info.clone(),
@@ -204,6 +206,7 @@ impl Session {
             ended: false,
             position: 0,
             savepoints,
+            pinned: false,
             failed: false,
         };
         self.shared.cursors.insert(name.clone(), info);
@@ -543,10 +546,44 @@ impl Session {
             self.drop_cursors(|_| true);
             return Ok(tag("CLOSE CURSOR ALL"));
         }
-        self.shared.cursors.remove(name);
-        match self.cursors.remove(name) {
-            Some(_) => Ok(tag("CLOSE CURSOR")),
-            None => Err(missing(name)),
+        match self.cursors.get(name) {
+            None => return Err(missing(name)),
+            Some(cursor) if cursor.pinned => {
+                return Err(Error::new(
+                    SqlState::INVALID_CURSOR_STATE,
+                    format!("cannot drop pinned portal \"{name}\""),
+                ))
+            }
+            Some(_) => {}
+        }
+        self.close_portal(name);
+        Ok(tag("CLOSE CURSOR"))
+    }
+
+    /// A loop goes over the cursor of that name, or does no longer.
+    pub(super) fn pin_cursor(&mut self, name: &str, pinned: bool) {
+        if let Some(cursor) = self.cursors.get_mut(name) {
+            cursor.pinned = pinned;
+        }
+    }
+
+    /// The columns of a cursor's rows, and their types.
+    ///
+    /// # Errors
+    /// 34000 for a cursor that is not there.
+    pub(super) fn cursor_shape(&self, name: &str) -> Result<(Vec<Column>, Vec<TypeId>)> {
+        let cursor = self.cursors.get(name).ok_or_else(|| missing(name))?;
+        Ok((cursor.columns.clone(), cursor.types.clone()))
+    }
+
+    /// A name that no cursor has.
+    pub(super) fn new_cursor_name(&mut self) -> String {
+        loop {
+            self.cursors_named += 1;
+            let name = format!("<unnamed portal {}>", self.cursors_named);
+            if !self.cursors.contains_key(&name) {
+                return name;
+            }
         }
     }
 
@@ -578,6 +615,17 @@ impl Session {
             .filter(|(_, cursor)| cursor.info.holdable && cursor.query.is_some())
             .map(|(name, _)| name.clone())
             .collect();
+        self.hold_each(names)
+    }
+
+    /// The transaction is about to end inside of loops over cursors: those are read to their end.
+    pub(super) fn hold_pinned_cursors(&mut self) -> Result<()> {
+        let pinned = self.cursors.iter().filter(|(_, cursor)| cursor.pinned);
+        let names = pinned.map(|(name, _)| name.clone()).collect();
+        self.hold_each(names)
+    }
+
+    fn hold_each(&mut self, names: Vec<String>) -> Result<()> {
         for name in names {
             let Some(mut cursor) = self.cursors.remove(&name) else {
                 continue;
@@ -590,7 +638,7 @@ impl Session {
     }
 
     fn hold(&mut self, cursor: &mut NamedCursor) -> Result<()> {
-        if cursor.failed {
+        if cursor.failed || cursor.query.is_none() {
             return Ok(());
         }
         if cursor.kept.is_none() {
@@ -677,7 +725,7 @@ fn check_declaration(declare: &DeclareCursorStmt, planned: &Planned) -> Result<(
 }
 
 /// How a plan locks the rows that it gives, if it does.
-fn row_lock_of(plan: &Plan) -> Option<RowLock> {
+pub(super) fn row_lock_of(plan: &Plan) -> Option<RowLock> {
     match plan {
         Plan::Lock(_, locks) => locks.first().map(|lock| lock.strength),
         Plan::Filter(input, _)
@@ -705,7 +753,7 @@ fn is_scan(plan: &Plan) -> bool {
 
 /// Whether PostgreSQL's plan of the same shape could run backwards, so that a cursor may scroll
 /// without being told to.
-fn scrolls(plan: &Plan) -> bool {
+pub(super) fn scrolls(plan: &Plan) -> bool {
     match plan {
         Plan::Values(_)
         | Plan::Scan(_)

@@ -100,6 +100,7 @@ use in_flight::InFlight;
 use in_use::InUse;
 use params::Params;
 use plan_cache::{PlanCache, World};
+use plpgsql::place::Place;
 use portal::{Forgotten, Running};
 use transaction::{Loss, Open, Owed, State};
 
@@ -187,6 +188,10 @@ pub struct Session {
     in_use: InUse,
     catalog: Arc<Catalog>,
     cursors: BTreeMap<String, NamedCursor>,
+    /// The routines that are at work, the innermost last.
+    places: Vec<Place>,
+    /// How many cursors it has named itself.
+    cursors_named: u64,
     forgotten: Forgotten,
     /// The prepared statements that have parse trees, those for longest first.
     whole_statements: RefCell<VecDeque<String>>,
@@ -287,6 +292,8 @@ impl Session {
             in_use: InUse::default(),
             catalog,
             cursors: BTreeMap::new(),
+            places: Vec::new(),
+            cursors_named: 0,
             forgotten: Forgotten::default(),
             whole_statements: RefCell::default(),
             statement_memory: RefCell::new(Reservation::of(PREPARED)),

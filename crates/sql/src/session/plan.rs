@@ -35,58 +35,17 @@ struct Names {
     new_labels: Vec<(TypeId, u64)>,
 }
 
-impl NameLookup for Names {
-    fn name_of(&self, kind: TypeId, oid: u32) -> Option<String> {
-        match kind {
-            TypeId::REGCLASS => {
-                let (schema, name) = self.catalog.relation_name(oid)?;
-                let visible = schema == catalog::PG_CATALOG || self.search_path.contains(&schema);
-                let quoted = quote_identifier(name);
-                match (visible, self.catalog.schema_by_oid(schema)) {
-                    (false, Some(schema)) => {
-                        Some(format!("{}.{quoted}", quote_identifier(&schema.name)))
-                    }
-                    _ => Some(quoted),
-                }
-            }
-            TypeId::REGNAMESPACE => self
-                .catalog
-                .schema_by_oid(oid)
-                .map(|schema| quote_identifier(&schema.name)),
-            TypeId::REGROLE => self
-                .catalog
-                .role_by_oid(oid)
-                .map(|role| quote_identifier(&role.name)),
-            TypeId::REGCONFIG => {
-                let mut known = dictionary::configs();
-                known
-                    .find(|known| known.0 == oid)
-                    .map(|known| known.1.to_owned())
-            }
-            TypeId::REGDICTIONARY => {
-                let mut known = dictionary::dictionaries();
-                known.find(|known| known.0 == oid).map(|known| known.1)
-            }
-            TypeId::REGTYPE if TypeId(oid).is_own() => {
-                self.catalog.shown_type(&self.search_path, TypeId(oid))
-            }
-            TypeId::REGTYPE => TypeId(oid).info().map(|_| TypeId(oid).to_string()),
-            TypeId::REGPROCEDURE => functions::signature_of(oid).or_else(|| {
-                let routine = self.catalog.routine(oid)?;
-                Some(routine_text(&self.catalog, &self.search_path, routine))
-            }),
-            TypeId::REGPROC => {
-                let built_in = functions::function_by_oid(oid).map(|known| known.name.to_owned());
-                built_in.or_else(|| {
-                    let routine = self.catalog.routine(oid)?;
-                    Some(self.routine_alone(routine))
-                })
-            }
-            _ => None,
-        }
-    }
+/// Whether what the type names lies in schemas.
+fn has_schema(kind: TypeId) -> bool {
+    matches!(
+        kind,
+        TypeId::REGCLASS | TypeId::REGTYPE | TypeId::REGPROC | TypeId::REGPROCEDURE
+    )
+}
 
-    fn oid_of(&self, kind: TypeId, name: &str) -> Result<Option<u32>> {
+impl Names {
+    /// The OID of what a text names, if there is such a thing.
+    fn find_oid(&self, kind: TypeId, name: &str) -> Result<Option<u32>> {
         let parts = split_name(name);
         let last = parts.last().cloned().unwrap_or_default();
         Ok(match kind {
@@ -155,6 +114,70 @@ impl NameLookup for Names {
                 built_in.or_else(|| self.routine_named(&parts, None))
             }
         })
+    }
+}
+
+impl NameLookup for Names {
+    fn name_of(&self, kind: TypeId, oid: u32) -> Option<String> {
+        match kind {
+            TypeId::REGCLASS => {
+                let (schema, name) = self.catalog.relation_name(oid)?;
+                let visible = schema == catalog::PG_CATALOG || self.search_path.contains(&schema);
+                let quoted = quote_identifier(name);
+                match (visible, self.catalog.schema_by_oid(schema)) {
+                    (false, Some(schema)) => {
+                        Some(format!("{}.{quoted}", quote_identifier(&schema.name)))
+                    }
+                    _ => Some(quoted),
+                }
+            }
+            TypeId::REGNAMESPACE => self
+                .catalog
+                .schema_by_oid(oid)
+                .map(|schema| quote_identifier(&schema.name)),
+            TypeId::REGROLE => self
+                .catalog
+                .role_by_oid(oid)
+                .map(|role| quote_identifier(&role.name)),
+            TypeId::REGCONFIG => {
+                let mut known = dictionary::configs();
+                known
+                    .find(|known| known.0 == oid)
+                    .map(|known| known.1.to_owned())
+            }
+            TypeId::REGDICTIONARY => {
+                let mut known = dictionary::dictionaries();
+                known.find(|known| known.0 == oid).map(|known| known.1)
+            }
+            TypeId::REGTYPE if TypeId(oid).is_own() => {
+                self.catalog.shown_type(&self.search_path, TypeId(oid))
+            }
+            TypeId::REGTYPE => TypeId(oid).info().map(|_| TypeId(oid).to_string()),
+            TypeId::REGPROCEDURE => functions::signature_of(oid).or_else(|| {
+                let routine = self.catalog.routine(oid)?;
+                Some(routine_text(&self.catalog, &self.search_path, routine))
+            }),
+            TypeId::REGPROC => {
+                let built_in = functions::function_by_oid(oid).map(|known| known.name.to_owned());
+                built_in.or_else(|| {
+                    let routine = self.catalog.routine(oid)?;
+                    Some(self.routine_alone(routine))
+                })
+            }
+            _ => None,
+        }
+    }
+
+    fn oid_of(&self, kind: TypeId, name: &str) -> Result<Option<u32>> {
+        let found = self.find_oid(kind, name)?;
+        let named = name.split('(').next().unwrap_or(name);
+        match (found, split_name(named).as_slice()) {
+            (None, [schema, _]) if has_schema(kind) && self.catalog.schema(schema).is_none() => {
+                let message = format!("schema \"{schema}\" does not exist");
+                Err(Error::new(SqlState::INVALID_SCHEMA_NAME, message))
+            }
+            _ => Ok(found),
+        }
     }
 
     fn enum_places(&self, kind: TypeId) -> Vec<u64> {

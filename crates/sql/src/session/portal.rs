@@ -104,7 +104,14 @@ impl Session {
             .as_mut()
             .ok_or_else(|| Error::internal("nothing is open"))?;
         open.begun = true;
-        open.txn.begin_statement()?;
+        match self.nested.is_empty() {
+            true => open.txn.begin_statement()?,
+            false => self.begin_statement()?,
+        }
+        let open = self
+            .open
+            .as_mut()
+            .ok_or_else(|| Error::internal("nothing is open"))?;
         let (txn, view) = (open.txn.id(), open.txn.keep_view()?);
         Ok(Running {
             cursor,
@@ -211,10 +218,10 @@ impl Session {
                 }
             }
         };
-        if let Output::Sink(sink) | Output::Copy(sink) = output {
-            cx.host.session().send_notices(*sink)?;
-        }
         running.computed = Some(cx.into_computed());
+        if let Output::Sink(sink) | Output::Copy(sink) = output {
+            self.hand_on_notices(*sink)?;
+        }
         // Where leadership was lost meanwhile, everything that the transaction does next says so.
         let swapped = match &mut self.open {
             Some(open) => open.txn.swap_view(running.view),

@@ -24,8 +24,9 @@ use base::hash::HashMap;
 use base::{coro, Error, Result, SqlState};
 use pg_query::protobuf::CallStmt;
 
-use super::plpgsql::compile::{Code, ReturnKind, Signature};
+use super::plpgsql::code::{Code, ReturnKind, Signature};
 use super::plpgsql::piece::{add_context, Names, Piece, PieceKind, Slot, View};
+use super::plpgsql::place::At;
 use super::statements::{about, Given};
 use super::transaction::State;
 use super::utility::tag;
@@ -88,7 +89,7 @@ enum BodyCode {
 
 /// The statements of a function in SQL.
 struct SqlCode {
-    name: String,
+    name: Rc<str>,
     /// Whether PostgreSQL would put it in the place of its call, as errors say.
     inlined: bool,
     statements: Vec<Piece>,
@@ -451,7 +452,7 @@ impl Session {
             let before = routine.body.get(..before).unwrap_or_default();
             Piece {
                 kind: PieceKind::Function,
-                shown: routine.body.clone(),
+                shown: routine.body.as_str().into(),
                 text,
                 shift: -(before.chars().count() as i64),
                 names: names.clone(),
@@ -466,7 +467,7 @@ impl Session {
             true => plain && routine.volatility != b'v' && !routine.strict,
         };
         Ok(SqlCode {
-            name: routine.name.clone(),
+            name: routine.name.as_str().into(),
             inlined: inlined && texts.len() == 1 && routine.kind == RoutineKind::Function,
             statements: statements.collect(),
             slots,
@@ -547,10 +548,23 @@ impl Session {
         code: &SqlCode,
         args: Vec<Datum>,
     ) -> Result<Gave> {
+        self.placed(&code.name, At::Statement(1), |session| {
+            session.run_sql_statements(call, body, code, args)
+        })
+    }
+
+    fn run_sql_statements(
+        &mut self,
+        call: &RoutineCall,
+        body: &Body,
+        code: &SqlCode,
+        args: Vec<Datum>,
+    ) -> Result<Gave> {
         let places: Vec<usize> = (0..code.slots.len()).collect();
         let slots = filled(&code.slots, &places, args);
         let mut last = (RowStore::default(), Vec::new());
         for (place, piece) in code.statements.iter().enumerate() {
+            self.go_to(At::Statement(place + 1));
             let is_last = place + 1 == code.statements.len();
             let most = match is_last {
                 true if !call.routine.set => 1,
@@ -834,7 +848,7 @@ fn call_piece(text: &str, (params, types): (&[Datum], &[TypeId])) -> (Piece, Vec
     }
     let piece = Piece {
         kind: PieceKind::Function,
-        shown: text.to_owned(),
+        shown: text.into(),
         text: text.to_owned(),
         shift: 0,
         names: Rc::new(names),
@@ -905,5 +919,6 @@ pub(super) fn signature_of(call: &RoutineCall, shown: String) -> Signature {
         set: routine.set,
         trigger: call.result == TypeId::TRIGGER,
         rows: Vec::new(),
+        is_new: false,
     }
 }

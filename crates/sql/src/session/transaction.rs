@@ -69,6 +69,8 @@ pub(super) struct Open {
     /// The trees that its snapshot shows, once somebody has asked.
     pub trees_seen: Option<Rc<BTreeSet<TreeId>>>,
     pub savepoints: Vec<Named>,
+    /// How many blocks of PL/pgSQL with handlers it is in; each is a savepoint without a name.
+    pub guards: usize,
     /// The memory of the savepoints.
     pub savepoint_memory: Reservation,
 }
@@ -88,6 +90,11 @@ impl Open {
         if let Some(own) = &mut self.own_catalog {
             own.is_stale = true;
         }
+    }
+
+    /// How many savepoints it is in, with and without names.
+    pub(super) fn depth(&self) -> usize {
+        self.savepoints.len() + self.guards
     }
 
     /// Forgets savepoints from a place on.
@@ -236,6 +243,7 @@ impl Session {
             began_with,
             trees_seen: None,
             savepoints: Vec::new(),
+            guards: 0,
             savepoint_memory: Reservation::of("Savepoints"),
         });
         self.shared.transactions += 1;

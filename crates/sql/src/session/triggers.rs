@@ -19,7 +19,7 @@ use base::engine::Reading;
 use base::hash::HashMap;
 use base::{coro, Error, Result, SqlState};
 
-use super::plpgsql::compile::Code;
+use super::plpgsql::code::Code;
 use super::plpgsql::piece::{add_context, Shape, Slot};
 use super::plpgsql::returns::shape_of;
 use super::routines::{signature_of, Nested};

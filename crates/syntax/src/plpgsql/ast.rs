@@ -1,5 +1,7 @@
 //! The tree of a PL/pgSQL block.
 
+use pg_query::protobuf::FetchDirection;
+
 /// A piece of SQL inside a block: an expression, a query, a type.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fragment {
@@ -19,6 +21,8 @@ pub struct Block {
     /// What a name means that is a column's too: `error`, `use_variable` or `use_column`; of the
     /// outermost block.
     pub variable_conflict: Option<String>,
+    /// Whether errors of INTO STRICT show parameters, if that is said; of the outermost block.
+    pub print_strict_params: Option<bool>,
     /// Its statements.
     pub body: Vec<Statement>,
     /// What catches its errors, in order.
@@ -32,6 +36,8 @@ pub struct Declaration {
     pub line: usize,
     /// Its name, folded to lower case unless quoted.
     pub name: String,
+    /// Where that stands in the block's text, in bytes.
+    pub start: usize,
     /// Whether it may not be assigned to.
     pub constant: bool,
     /// Its type, as written.
@@ -42,6 +48,75 @@ pub struct Declaration {
     pub default: Option<Fragment>,
     /// Of an alias: the variable that it is another name of.
     pub alias: Option<String>,
+    /// Of a bound cursor: its query. It has no type of its own then.
+    pub cursor: Option<CursorDeclaration>,
+}
+
+/// `[NO SCROLL | SCROLL] CURSOR [(argument type, …)] FOR query`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CursorDeclaration {
+    /// Whether it may go back, if that is said.
+    pub scroll: Option<bool>,
+    /// Names, where these stand, and types.
+    pub arguments: Vec<(String, usize, Fragment)>,
+    /// Its query.
+    pub query: Fragment,
+}
+
+/// `[name :=] value`, for an argument of a cursor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Argument {
+    /// The argument, if it is named.
+    pub name: Option<String>,
+    /// Its value.
+    pub value: Fragment,
+    /// Where it begins in the block's text, in bytes.
+    pub start: usize,
+    /// Where what follows it stands.
+    pub after: usize,
+}
+
+/// `cursor [(argument, …)]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CursorUse {
+    /// The variable.
+    pub name: Fragment,
+    /// Where what follows the name stands, in bytes, and what that is.
+    pub after: (usize, String),
+    /// The arguments, if there are brackets.
+    pub arguments: Option<Vec<Argument>>,
+}
+
+/// What a cursor is opened for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Opened {
+    /// The query that it was declared with.
+    Bound,
+    /// A query.
+    Query {
+        /// Whether it may go back, if that is said.
+        scroll: Option<bool>,
+        /// The query.
+        query: Fragment,
+    },
+    /// A query that is a text.
+    Execute {
+        /// Whether it may go back, if that is said.
+        scroll: Option<bool>,
+        /// The text.
+        query: Fragment,
+        /// Its parameters.
+        using: Vec<Fragment>,
+    },
+}
+
+/// How far FETCH and MOVE go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Count {
+    /// So many rows, or to there.
+    Of(i64),
+    /// As an expression says.
+    Given(Fragment),
 }
 
 /// `WHEN conditions THEN statements`.
@@ -159,6 +234,26 @@ pub enum StatementKind {
         /// Targets and item names in upper case.
         items: Vec<(Fragment, String)>,
     },
+    /// `OPEN cursor …`.
+    Open {
+        /// The variable, perhaps with arguments.
+        cursor: CursorUse,
+        /// What for.
+        what: Opened,
+    },
+    /// `FETCH [direction FROM] cursor INTO …` and `MOVE [direction FROM] cursor`.
+    Fetch {
+        /// The variable.
+        cursor: Fragment,
+        /// Where to.
+        direction: FetchDirection,
+        /// How far.
+        count: Count,
+        /// Where the row goes; none of MOVE.
+        into: Option<Vec<Fragment>>,
+    },
+    /// `CLOSE cursor`.
+    Close(Fragment),
     /// `NULL`.
     Null,
     /// `COMMIT [AND CHAIN]` or `ROLLBACK [AND CHAIN]`.
@@ -214,15 +309,19 @@ pub enum LoopHead {
     Elements {
         /// Where each goes.
         targets: Vec<Fragment>,
+        /// How many dimensions of the array go there at a time; 0 for an element.
+        slice: i64,
         /// The array.
         array: Fragment,
     },
-    /// Over the rows of a query.
+    /// Over the rows of a query, or of a cursor.
     Query {
         /// Variables, or one record.
         targets: Vec<Fragment>,
         /// The query.
         query: Fragment,
+        /// A cursor and its arguments, if the query is one as far as the grammar can tell.
+        cursor: Option<CursorUse>,
     },
     /// Over the rows of a query that is a text.
     Execute {

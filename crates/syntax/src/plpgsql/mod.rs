@@ -6,6 +6,7 @@
 
 pub mod ast;
 pub mod conditions;
+mod cursors;
 pub mod parse;
 
 #[cfg(test)]

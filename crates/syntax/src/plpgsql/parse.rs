@@ -3,16 +3,15 @@
 //! ```text
 //! block     := [<<label>>] [DECLARE declaration…] BEGIN statement… [EXCEPTION handler…] END [label]
 //! statement := block | IF … | CASE … | LOOP … | WHILE … | FOR … | EXIT | CONTINUE | RETURN | RAISE
-//!            | ASSERT | PERFORM | EXECUTE | GET … DIAGNOSTICS | NULL | COMMIT | ROLLBACK
-//!            | target := value | a SQL statement
+//!            | ASSERT | PERFORM | EXECUTE | GET … DIAGNOSTICS | OPEN | FETCH | MOVE | CLOSE | NULL
+//!            | COMMIT | ROLLBACK | target := value | a SQL statement
 //! ```
 //! A fragment of SQL ends at a keyword or sign of the language outside of any brackets; SQL's own
 //! CASE … END is bracketed too.
 //!
-//! Errors have the character position in the block's text, from 1.
+//! Cursors have a grammar of their own ([`cursors`](super::cursors)).
 //!
-//! # What it leaves out
-//! Cursors (OPEN, FETCH, MOVE, CLOSE): 0A000.
+//! Errors have the character position in the block's text, from 1.
 //!
 //! Source: PostgreSQL 15 manual, chapter 43.
 
@@ -37,10 +36,11 @@ pub fn parse(text: &str) -> Result<Block> {
         next: 0,
         counted: Cell::new((0, 1)),
     };
-    let conflict = parser.options()?;
+    let (conflict, print_strict_params) = parser.options()?;
     let label = parser.label()?;
     let mut block = parser.block(label)?;
     block.variable_conflict = conflict;
+    block.print_strict_params = print_strict_params;
     parser.skip_char(b';');
     match parser.peek() {
         None => Ok(block),
@@ -48,10 +48,10 @@ pub fn parse(text: &str) -> Result<Block> {
     }
 }
 
-struct Parser<'a> {
-    text: &'a str,
-    tokens: Vec<Token>,
-    next: usize,
+pub(super) struct Parser<'a> {
+    pub(super) text: &'a str,
+    pub(super) tokens: Vec<Token>,
+    pub(super) next: usize,
     /// How much of the text was looked at for ends of lines, and the number of the line there.
     counted: Cell<(usize, usize)>,
 }
@@ -61,21 +61,21 @@ const STATEMENT_WORK: usize = 2_000;
 
 /// Where a fragment ends, besides at the end of the text.
 #[derive(Clone, Copy)]
-struct Until<'k> {
+pub(super) struct Until<'k> {
     keywords: &'k [&'k str],
     chars: &'k [u8],
     dot_dot: bool,
     assign: bool,
 }
 
-const SEMICOLON: Until<'static> = Until {
+pub(super) const SEMICOLON: Until<'static> = Until {
     keywords: &[],
     chars: b";",
     dot_dot: false,
     assign: false,
 };
 
-fn until<'k>(keywords: &'k [&'k str], chars: &'k [u8]) -> Until<'k> {
+pub(super) fn until<'k>(keywords: &'k [&'k str], chars: &'k [u8]) -> Until<'k> {
     Until {
         keywords,
         chars,
@@ -86,64 +86,64 @@ fn until<'k>(keywords: &'k [&'k str], chars: &'k [u8]) -> Until<'k> {
 impl<'a> Parser<'a> {
     // ---- Tokens ----
 
-    fn peek(&self) -> Option<Token> {
+    pub(super) fn peek(&self) -> Option<Token> {
         self.tokens.get(self.next).copied()
     }
 
-    fn text_of(&self, token: Token) -> &'a str {
+    pub(super) fn text_of(&self, token: Token) -> &'a str {
         &self.text[token.start..token.end]
     }
 
-    fn is_keyword_at(&self, index: usize, keyword: &str) -> bool {
+    pub(super) fn is_keyword_at(&self, index: usize, keyword: &str) -> bool {
         self.tokens.get(index).is_some_and(|token| {
             matches!(token.kind, TokenKind::Identifier | TokenKind::Keyword(_))
                 && self.text_of(*token).eq_ignore_ascii_case(keyword)
         })
     }
 
-    fn is_keyword(&self, keyword: &str) -> bool {
+    pub(super) fn is_keyword(&self, keyword: &str) -> bool {
         self.is_keyword_at(self.next, keyword)
     }
 
-    fn skip_keyword(&mut self, keyword: &str) -> bool {
+    pub(super) fn skip_keyword(&mut self, keyword: &str) -> bool {
         let found = self.is_keyword(keyword);
         self.next += usize::from(found);
         found
     }
 
-    fn expect_keyword(&mut self, keyword: &str) -> Result<()> {
+    pub(super) fn expect_keyword(&mut self, keyword: &str) -> Result<()> {
         match self.skip_keyword(keyword) {
             true => Ok(()),
             false => Err(self.unexpected()),
         }
     }
 
-    fn is_char_at(&self, index: usize, char: u8) -> bool {
+    pub(super) fn is_char_at(&self, index: usize, char: u8) -> bool {
         let token = self.tokens.get(index);
         token.is_some_and(|token| token.kind == TokenKind::Char(char))
     }
 
-    fn skip_char(&mut self, char: u8) -> bool {
+    pub(super) fn skip_char(&mut self, char: u8) -> bool {
         let found = self.is_char_at(self.next, char);
         self.next += usize::from(found);
         found
     }
 
-    fn expect_char(&mut self, char: u8) -> Result<()> {
+    pub(super) fn expect_char(&mut self, char: u8) -> Result<()> {
         match self.skip_char(char) {
             true => Ok(()),
             false => Err(self.unexpected()),
         }
     }
 
-    fn is_operator_at(&self, index: usize, operator: &str) -> bool {
+    pub(super) fn is_operator_at(&self, index: usize, operator: &str) -> bool {
         self.tokens
             .get(index)
             .is_some_and(|token| self.text_of(*token) == operator)
     }
 
     /// 42601 at the next token.
-    fn unexpected(&self) -> Error {
+    pub(super) fn unexpected(&self) -> Error {
         let Some(token) = self.peek() else {
             let end = i32::try_from(self.text.len()).unwrap_or(-1);
             return self.error_at("syntax error at end of input".to_owned(), end);
@@ -152,7 +152,7 @@ impl<'a> Parser<'a> {
         self.error_at(message, i32::try_from(token.start).unwrap_or(-1))
     }
 
-    fn error_at(&self, message: String, offset: i32) -> Error {
+    pub(super) fn error_at(&self, message: String, offset: i32) -> Error {
         let error = Error::new(SqlState::SYNTAX_ERROR, message);
         match char_position(self.text, offset) {
             Some(position) => error.at(position),
@@ -172,7 +172,7 @@ impl<'a> Parser<'a> {
     }
 
     /// A name: folded to lower case, or as it stands between double quotes.
-    fn name(&mut self) -> Result<String> {
+    pub(super) fn name(&mut self) -> Result<String> {
         let token = self.peek().ok_or_else(|| self.unexpected())?;
         let text = self.text_of(token);
         match token.kind {
@@ -233,18 +233,18 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn fragment(&mut self, end: Until<'_>) -> Result<Fragment> {
+    pub(super) fn fragment(&mut self, end: Until<'_>) -> Result<Fragment> {
         self.fragment_or_empty(end).ok_or_else(|| self.unexpected())
     }
 
     /// A fragment and the semicolon after it.
-    fn fragment_and_semicolon(&mut self) -> Result<Fragment> {
+    pub(super) fn fragment_and_semicolon(&mut self) -> Result<Fragment> {
         let fragment = self.fragment(SEMICOLON)?;
         self.expect_char(b';')?;
         Ok(fragment)
     }
 
-    fn between(&self, first: usize, last: usize) -> Option<Fragment> {
+    pub(super) fn between(&self, first: usize, last: usize) -> Option<Fragment> {
         if first >= last {
             return None;
         }
@@ -255,7 +255,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    fn fragments(&mut self, end: Until<'_>) -> Result<Vec<Fragment>> {
+    pub(super) fn fragments(&mut self, end: Until<'_>) -> Result<Vec<Fragment>> {
         let chars = [end.chars, b","].concat();
         let item = Until {
             chars: &chars,
@@ -271,21 +271,24 @@ impl<'a> Parser<'a> {
     // ---- Blocks ----
 
     /// The options before a block: `#variable_conflict use_column`.
-    fn options(&mut self) -> Result<Option<String>> {
-        let mut conflict = None;
+    fn options(&mut self) -> Result<(Option<String>, Option<bool>)> {
+        let (mut conflict, mut print_strict_params) = (None, None);
         while self.is_operator_at(self.next, "#") {
             self.next += 1;
             let name = self.name()?;
-            let value = self.name()?;
             match name.as_str() {
-                "variable_conflict" => conflict = Some(value),
+                "variable_conflict" => conflict = Some(self.name()?),
                 "print_strict_params" => {
-                    return Err(Error::unsupported("print_strict_params in PL/pgSQL"))
+                    let is_on = self.skip_keyword("on");
+                    if !is_on {
+                        self.expect_keyword("off")?;
+                    }
+                    print_strict_params = Some(is_on);
                 }
                 _ => return Err(self.unexpected()),
             }
         }
-        Ok(conflict)
+        Ok((conflict, print_strict_params))
     }
 
     fn label(&mut self) -> Result<Option<String>> {
@@ -345,7 +348,7 @@ impl<'a> Parser<'a> {
     }
 
     fn declaration(&mut self) -> Result<Declaration> {
-        let line = self.line();
+        let (line, start) = (self.line(), self.place());
         let name = self.name()?;
         if self.is_keyword("alias") {
             self.next += 1;
@@ -357,12 +360,20 @@ impl<'a> Parser<'a> {
             return Ok(Declaration {
                 line,
                 name,
+                start,
                 alias,
                 ..Declaration::default()
             });
         }
         if self.is_keyword("cursor") || self.is_keyword("no") || self.is_keyword("scroll") {
-            return Err(Error::unsupported("a cursor in PL/pgSQL"));
+            let cursor = Some(self.cursor_declaration()?);
+            return Ok(Declaration {
+                line,
+                name,
+                start,
+                cursor,
+                ..Declaration::default()
+            });
         }
         let constant = self.skip_keyword("constant");
         let type_name = self.fragment(Until {
@@ -385,12 +396,22 @@ impl<'a> Parser<'a> {
         Ok(Declaration {
             line,
             name,
+            start,
             constant,
             type_name,
             not_null,
             default,
-            alias: None,
+            ..Declaration::default()
         })
+    }
+
+    /// A number without a sign.
+    fn integer(&mut self) -> Result<i64> {
+        let token = self.peek().ok_or_else(|| self.unexpected())?;
+        let value = self.text_of(token).parse();
+        let value = value.map_err(|_| self.unexpected())?;
+        self.next += 1;
+        Ok(value)
     }
 
     fn skip_assign(&mut self) -> bool {
@@ -487,14 +508,19 @@ impl<'a> Parser<'a> {
         while self.skip_char(b',') {
             targets.push(self.fragment(until(&["in", "slice"], b",;"))?);
         }
-        if self.is_keyword("slice") {
-            return Err(Error::unsupported("FOREACH … SLICE in PL/pgSQL"));
-        }
+        let slice = match self.skip_keyword("slice") {
+            true => self.integer()?,
+            false => 0,
+        };
         self.expect_keyword("in")?;
         self.expect_keyword("array")?;
         let array = self.fragment(until(&["loop"], b";"))?;
         self.expect_keyword("loop")?;
-        Ok(LoopHead::Elements { targets, array })
+        Ok(LoopHead::Elements {
+            targets,
+            slice,
+            array,
+        })
     }
 
     fn for_head(&mut self) -> Result<LoopHead> {
@@ -513,6 +539,7 @@ impl<'a> Parser<'a> {
                 using,
             });
         }
+        let cursor = self.loop_cursor();
         let reverse = self.skip_keyword("reverse");
         let first = self.fragment(Until {
             dot_dot: true,
@@ -526,6 +553,7 @@ impl<'a> Parser<'a> {
             return Ok(LoopHead::Query {
                 targets,
                 query: first,
+                cursor,
             });
         }
         self.next += 1;
@@ -572,7 +600,10 @@ impl<'a> Parser<'a> {
                 Ok(StatementKind::Null)
             }
             "commit" | "rollback" => self.end_transaction(),
-            "open" | "fetch" | "move" | "close" => Err(Error::unsupported("a cursor in PL/pgSQL")),
+            "open" => self.open(),
+            "fetch" => self.fetch(),
+            "move" => self.move_cursor(),
+            "close" => self.close(),
             _ if matches!(token.kind, TokenKind::Identifier | TokenKind::Keyword(_))
                 || token.kind == TokenKind::Char(b'(') =>
             {
@@ -593,7 +624,9 @@ impl<'a> Parser<'a> {
                 )
             })
         };
-        if !is_name(index) {
+        let token = self.tokens.get(index);
+        let is_argument = token.is_some_and(|token| token.kind == TokenKind::Param);
+        if !is_argument && !is_name(index) {
             return false;
         }
         index += 1;
@@ -756,7 +789,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `INTO [STRICT] targets`: names only, so that what follows them is found.
-    fn take_into(&mut self) -> Result<Into> {
+    pub(super) fn take_into(&mut self) -> Result<Into> {
         self.expect_keyword("into")?;
         let strict = self.skip_keyword("strict");
         let mut targets = vec![self.target()?];
@@ -767,7 +800,7 @@ impl<'a> Parser<'a> {
     }
 
     /// A variable, perhaps with fields.
-    fn target(&mut self) -> Result<Fragment> {
+    pub(super) fn target(&mut self) -> Result<Fragment> {
         let first = self.next;
         self.name()?;
         while self.is_char_at(self.next, b'.') {

@@ -12,6 +12,7 @@ use pg_query::protobuf::{
 };
 
 use super::super::plpgsql::body_start;
+use super::super::plpgsql::code::Signature;
 use super::super::plpgsql::piece::add_context;
 use super::super::routines::signature_of;
 use super::super::temporary::moved_temporary;
@@ -464,10 +465,15 @@ impl Session {
         let shown = format!("{}({})", routine.name, shown_types(&routine.input_types()));
         match routine.language {
             Language::PlPgSql => {
-                let signature = signature_of(&call, shown);
-                self.compile_plpgsql(&routine.body, &signature)
-                    .map(|_| ())
-                    .map_err(placed)
+                let signature = Signature {
+                    is_new: true,
+                    ..signature_of(&call, shown)
+                };
+                let code = self.compile_plpgsql(&routine.body, &signature);
+                for warning in code.map_err(placed)?.warnings {
+                    self.keep_notice(NoticeSeverity::Warning, placed(warning));
+                }
+                Ok(())
             }
             Language::C | Language::Internal => Ok(()),
             Language::Sql => self.check_sql_body(&call).map_err(|mut error| {
@@ -857,7 +863,7 @@ fn check_replaces(old: &Routine, new: &Routine, what: &str) -> Result<()> {
         };
         return Err(invalid(message).with_hint(hint));
     }
-    if columns(old) != columns(new) {
+    if old.result == TypeId::RECORD && columns(old) != columns(new) {
         return Err(invalid("cannot change return type of existing function")
             .with_detail("Row type defined by OUT parameters is different.")
             .with_hint(hint));

@@ -13,7 +13,7 @@
 use catalog::Index;
 use functions::strings::quote_identifier;
 use planner::deparse::{expression, Names, Style};
-use planner::plan::{Join, Plan, Program, Scan, SetOperation};
+use planner::plan::{CurrentOf, Join, Plan, Program, Scan, SetOperation};
 
 use super::names::{Column, Columns, Writer};
 
@@ -43,7 +43,11 @@ pub(super) fn of(plan: &Plan, writer: &Writer<'_>, outer: &[Columns]) -> Details
             let cursor = scan.current_of.as_ref();
             say(
                 "TID Cond",
-                cursor.map(|name| format!("CURRENT OF {}", quote_identifier(name))),
+                cursor.map(|cursor| match cursor {
+                    CurrentOf::Named(name) | CurrentOf::Variable(_, name) => {
+                        format!("CURRENT OF {}", quote_identifier(name))
+                    }
+                }),
             );
             say("Index Cond", index_condition(scan, &row, writer, outer));
             let filter = scan.filter.as_ref();

@@ -1,15 +1,19 @@
 //! Blocks into code: variables get places, fragments become pieces.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use base::{coro, Error, Result, SqlState};
 
 use super::super::Session;
+use super::code::{
+    BlockCode, BoundCursor, Code, HandlerCode, IntoCode, Returns, RowsFrom, Signature, Step,
+    StepKind, Target,
+};
 use super::piece::{Names, Piece, PieceKind, Shape, Slot};
 use catalog::composite::Field;
-use catalog::Table;
+use execution::settings::VariableConflict;
 use pg_query::protobuf::CallStmt;
 use planner::bind::{self, BindContext, Conflict};
 use syntax::parser::{self, char_position, NodeEnum};
@@ -43,172 +47,16 @@ const TEXTS: TypeId = TypeId(1_009);
 /// What parsing one of a body's pieces costs, in units of [`coro::work`].
 const PIECE_WORK: usize = 10_000;
 
-/// A compiled block.
-pub struct Code {
-    pub body: BlockCode,
-    pub slots: Vec<Slot>,
-    /// The place of FOUND.
-    pub found: usize,
-    /// What errors call it.
-    pub name: Rc<str>,
-    /// What it gives back.
-    pub returns: Returns,
-    /// The places of what it is given.
-    pub inputs: Vec<usize>,
-}
-
-/// What a block gives back.
-#[derive(Debug, Default)]
-pub struct Returns {
-    pub kind: ReturnKind,
-    /// Any number of it.
-    pub set: bool,
-    /// The places of the outputs, if they are variables.
-    pub outs: Vec<usize>,
-    /// Whether it is a trigger's, whose rows these are.
-    pub trigger: bool,
-}
-
-/// What one result of a block is.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub enum ReturnKind {
-    /// There is none: void, and DO.
-    #[default]
-    Nothing,
-    /// Of a procedure, there is none either.
-    Procedure,
-    Value(TypeId),
-    /// A row of these columns; none are known for `record` itself.
-    Record(Vec<(String, TypeId)>),
-}
-
-/// What a block is called with, and what errors call it.
-#[derive(Clone, Debug)]
-pub struct Signature {
-    /// With the types of its inputs.
-    pub shown: String,
-    /// The name alone.
-    pub name: String,
-    /// Name, type, whether it is given, whether it is given back.
-    pub arguments: Vec<(String, TypeId, bool, bool)>,
-    pub kind: ReturnKind,
-    pub set: bool,
-    /// Whether only triggers call it, which give it rows and `TG_…`.
-    pub trigger: bool,
-    /// What names the rows of a statement as a table: that, the table, whether it is the new rows.
-    pub rows: Vec<(String, Arc<Table>, bool)>,
-}
-
-impl Signature {
-    /// That of DO.
-    pub fn inline() -> Signature {
-        Signature {
-            shown: "inline_code_block".to_owned(),
-            name: "inline_code_block".to_owned(),
-            arguments: Vec::new(),
-            kind: ReturnKind::Nothing,
-            set: false,
-            trigger: false,
-            rows: Vec::new(),
-        }
-    }
-}
-
-/// One block.
-pub struct BlockCode {
-    pub label: Option<String>,
-    /// Variables: place, first value, line.
-    pub declarations: Vec<(usize, Option<Piece>, usize)>,
-    pub body: Vec<Step>,
-    pub handlers: Vec<HandlerCode>,
-    /// The places of SQLSTATE and SQLERRM inside its handlers.
-    pub error_slots: (usize, usize),
-}
-
-/// What catches errors.
-pub struct HandlerCode {
-    pub conditions: Vec<Condition>,
-    pub body: Vec<Step>,
-}
-
-/// A statement and its line.
-pub struct Step {
-    pub line: usize,
-    pub kind: StepKind,
-}
-
-/// A variable that is filled, or a field of one that is a record.
-pub struct Target {
-    pub slot: usize,
-    pub field: Option<String>,
-}
-
-/// What INTO fills.
-pub struct IntoCode {
-    pub strict: bool,
-    pub targets: Vec<Target>,
-}
-
-/// Where the rows of a loop come from.
-pub enum RowsFrom {
-    Query(Piece),
-    /// A text, with its parameters.
-    Dynamic(Piece, Vec<Piece>),
-    /// An array.
-    Elements(Piece),
-}
-
-/// What a statement does.
-pub enum StepKind {
-    Block(BlockCode),
-    Assign(usize, Option<String>, Piece),
-    If(Vec<(Piece, Vec<Step>)>, Vec<Step>),
-    Case(Vec<(Piece, Vec<Step>)>, Option<Vec<Step>>),
-    /// The operand's place and value, then the branches.
-    SimpleCase(usize, Piece, Vec<(Piece, Vec<Step>)>, Option<Vec<Step>>),
-    Forever(Option<String>, Vec<Step>),
-    While(Option<String>, Piece, Vec<Step>),
-    Integers {
-        label: Option<String>,
-        slot: usize,
-        reverse: bool,
-        first: Piece,
-        last: Piece,
-        step: Option<Piece>,
-        body: Vec<Step>,
-    },
-    ForEach {
-        label: Option<String>,
-        targets: Vec<Target>,
-        source: RowsFrom,
-        body: Vec<Step>,
-    },
-    Leave {
-        next: bool,
-        label: Option<String>,
-        when: Option<Piece>,
-    },
-    Return(Option<Piece>),
-    ReturnNext(Option<Piece>),
-    /// A query, or a text with its parameters.
-    ReturnQuery(Piece, Option<Vec<Piece>>),
-    /// CALL.
-    Call(Piece, Box<CallStmt>),
-    Raise(Raise, Vec<Piece>, Vec<(String, Piece)>),
-    Assert(Piece, Option<Piece>),
-    Perform(Piece),
-    Sql(Piece, Option<IntoCode>),
-    Execute(Piece, Option<IntoCode>, Vec<Piece>),
-    Diagnostics(bool, Vec<(usize, String)>),
-    Null,
-    EndTransaction(bool, bool),
-}
-
 pub(super) struct Compiler<'a> {
     pub(super) text: &'a str,
     pub(super) cx: BindContext<'a>,
     pub(super) slots: Vec<Slot>,
     found: usize,
+    /// The variables that are bound cursors.
+    pub(super) bound: BTreeMap<usize, Rc<BoundCursor>>,
+    /// Which variables may not have the name of another, and of which it is warned.
+    shadowed: (bool, bool),
+    warnings: Vec<Error>,
     /// The labels of the loops and blocks around, the innermost last; whether each is a loop.
     around: Vec<(bool, Option<String>)>,
     pub(super) signature: &'a Signature,
@@ -224,6 +72,7 @@ impl Session {
     ) -> Result<Code> {
         let catalog = self.current_catalog()?;
         let search_path = self.search_path(&catalog);
+        let settings = self.shared.settings.parsed().procedural;
         let mut compiler = Compiler {
             text,
             cx: BindContext {
@@ -237,6 +86,15 @@ impl Session {
             },
             slots: Vec::new(),
             found: 0,
+            bound: BTreeMap::new(),
+            shadowed: match signature.is_new {
+                true => (
+                    settings.errors.shadowed_variables,
+                    settings.warnings.shadowed_variables,
+                ),
+                false => (false, false),
+            },
+            warnings: Vec::new(),
             around: Vec::new(),
             signature,
         };
@@ -247,9 +105,14 @@ impl Session {
             variables: vec![("found".to_owned(), found)],
             label: Some(signature.name.clone()),
             rows: signature.rows.clone(),
-            conflict: match block.variable_conflict.as_deref() {
-                Some("use_variable") => Conflict::Variable,
-                Some("use_column") => Conflict::Column,
+            conflict: match (
+                block.variable_conflict.as_deref(),
+                settings.variable_conflict,
+            ) {
+                (Some("use_variable"), _) | (None, VariableConflict::UseVariable) => {
+                    Conflict::Variable
+                }
+                (Some("use_column"), _) | (None, VariableConflict::UseColumn) => Conflict::Column,
                 _ => Conflict::Error,
             },
             ..Names::default()
@@ -281,12 +144,20 @@ impl Session {
                 trigger: signature.trigger,
             },
             inputs,
+            prints_strict: block
+                .print_strict_params
+                .unwrap_or(settings.print_strict_params),
+            rows: Rc::new(Names {
+                rows: signature.rows.clone(),
+                ..Names::default()
+            }),
+            warnings: compiler.warnings,
         })
     }
 }
 
 impl Compiler<'_> {
-    fn slot(&mut self, name: &str, ty: TypeId, typmod: i32) -> usize {
+    pub(super) fn slot(&mut self, name: &str, ty: TypeId, typmod: i32) -> usize {
         let shape = self.cx.catalog.fields(ty).map(|fields| {
             let declared = |field: &Field| match field.domain {
                 TypeId::NONE => field.ty,
@@ -333,8 +204,8 @@ impl Compiler<'_> {
         Piece {
             kind,
             shown: match kind {
-                PieceKind::Statement => text.clone(),
-                _ => trimmed.to_owned(),
+                PieceKind::Statement => text.as_str().into(),
+                _ => trimmed.into(),
             },
             text,
             shift,
@@ -350,7 +221,7 @@ impl Compiler<'_> {
     }
 
     /// Refuses what SQL's grammar refuses, before anything runs.
-    fn statement(&self, fragment: &Fragment, names: &Rc<Names>) -> Result<Piece> {
+    pub(super) fn statement(&self, fragment: &Fragment, names: &Rc<Names>) -> Result<Piece> {
         coro::work(PIECE_WORK)?;
         if let Err(error) = parser::parse(&fragment.text) {
             let position = error.fields().position;
@@ -450,7 +321,6 @@ impl Compiler<'_> {
                 names.variables.push((declaration.name.clone(), slot));
                 continue;
             }
-            let (ty, typmod, fixed) = self.declared_type(&declaration.type_name, &names, outer)?;
             // A default sees the variables before its own.
             let so_far = Rc::new(Names {
                 parent: Some(outer.clone()),
@@ -458,10 +328,6 @@ impl Compiler<'_> {
                 variables: names.variables.clone(),
                 ..Names::default()
             });
-            let default = match &declaration.default {
-                Some(fragment) => Some(self.checked(fragment, &so_far)?),
-                None => None,
-            };
             if names
                 .variables
                 .iter()
@@ -473,6 +339,18 @@ impl Compiler<'_> {
                 );
                 return Err(error);
             }
+            self.check_shadowed(&declaration.name, declaration.start, outer)?;
+            if let Some(cursor) = &declaration.cursor {
+                let (slot, name) = self.bound_cursor(&declaration.name, cursor, &so_far)?;
+                names.variables.push((declaration.name.clone(), slot));
+                declarations.push((slot, Some(name), declaration.line));
+                continue;
+            }
+            let (ty, typmod, fixed) = self.declared_type(&declaration.type_name, &names, outer)?;
+            let default = match &declaration.default {
+                Some(fragment) => Some(self.checked(fragment, &so_far)?),
+                None => None,
+            };
             if declaration.not_null && default.is_none() {
                 let error = Error::new(
                     SqlState::of("22004"),
@@ -534,7 +412,27 @@ impl Compiler<'_> {
         })
     }
 
-    fn steps(&mut self, statements: &[Statement], names: &Rc<Names>) -> Result<Vec<Step>> {
+    /// Looks whether a variable has the name of one around it, where that is asked for.
+    pub(super) fn check_shadowed(&mut self, name: &str, start: usize, outer: &Names) -> Result<()> {
+        if self.shadowed == (false, false) || outer.find(name).is_none() {
+            return Ok(());
+        }
+        let message = format!("variable \"{name}\" shadows a previously defined variable");
+        let found = self.at(Error::new(SqlState::of("42712"), message), start);
+        match self.shadowed.0 {
+            true => Err(found),
+            false => {
+                self.warnings.push(found);
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn steps(
+        &mut self,
+        statements: &[Statement],
+        names: &Rc<Names>,
+    ) -> Result<Vec<Step>> {
         coro::check_depth()?;
         statements
             .iter()
@@ -560,7 +458,7 @@ impl Compiler<'_> {
             .collect()
     }
 
-    fn pieces(&self, fragments: &[Fragment], names: &Rc<Names>) -> Result<Vec<Piece>> {
+    pub(super) fn pieces(&self, fragments: &[Fragment], names: &Rc<Names>) -> Result<Vec<Piece>> {
         fragments
             .iter()
             .map(|fragment| self.checked(fragment, names))
@@ -643,6 +541,14 @@ impl Compiler<'_> {
                     .collect::<Result<_>>()?;
                 StepKind::Diagnostics(*stacked, items)
             }
+            StatementKind::Open { cursor, what } => self.open(cursor, what, names)?,
+            StatementKind::Fetch {
+                cursor,
+                direction,
+                count,
+                into,
+            } => self.fetch(cursor, (*direction, count), into.as_deref(), names)?,
+            StatementKind::Close(cursor) => StepKind::Close(self.cursor(cursor, names)?),
             StatementKind::Null => StepKind::Null,
             StatementKind::EndTransaction { commit, chain } => {
                 StepKind::EndTransaction(*commit, *chain)
@@ -650,13 +556,15 @@ impl Compiler<'_> {
         })
     }
 
-    /// The variable that a target names.
-    fn target(&self, target: &Fragment, names: &Rc<Names>) -> Result<usize> {
+    /// What GET DIAGNOSTICS fills: no whole record.
+    fn target(&self, target: &Fragment, names: &Rc<Names>) -> Result<Target> {
         let (slot, field) = self.target_field(target, names)?;
-        match field {
-            None => Ok(slot),
-            Some(_) => Err(Error::unsupported("GET DIAGNOSTICS of a field of a record")),
+        if field.is_none() && self.slots[slot].is_record {
+            let message = format!("\"{}\" is not a scalar variable", target.text.trim());
+            let error = Error::new(SqlState::SYNTAX_ERROR, message);
+            return Err(self.at(error, target.start));
         }
+        Ok(Target { slot, field })
     }
 
     fn case(
@@ -768,11 +676,26 @@ impl Compiler<'_> {
                     label,
                 }
             }
-            LoopHead::Elements { targets, array } => {
-                let source = RowsFrom::Elements(self.checked(array, names)?);
+            LoopHead::Elements {
+                targets,
+                slice,
+                array,
+            } => {
+                let source = RowsFrom::Elements(self.checked(array, names)?, *slice);
                 self.for_each(inner, targets, source, names)?
             }
-            LoopHead::Query { targets, query } => {
+            LoopHead::Query {
+                targets,
+                query,
+                cursor,
+            } => {
+                let known = cursor.as_ref().and_then(|used| {
+                    let slot = self.cursor(&used.name, names).ok()?;
+                    Some((slot, used))
+                });
+                if let Some(known) = known {
+                    return self.for_cursor(inner, targets, known, names);
+                }
                 let source = RowsFrom::Query(self.statement(query, names)?);
                 self.for_each(inner, targets, source, names)?
             }
@@ -803,7 +726,7 @@ impl Compiler<'_> {
         })
     }
 
-    fn targets(&self, targets: &[Fragment], names: &Rc<Names>) -> Result<Vec<Target>> {
+    pub(super) fn targets(&self, targets: &[Fragment], names: &Rc<Names>) -> Result<Vec<Target>> {
         targets
             .iter()
             .map(|target| {

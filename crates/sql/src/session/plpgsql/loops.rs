@@ -1,19 +1,28 @@
 //! The loops of a block.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use base::{Error, Result, SqlState};
 
 use super::super::in_use::Using;
 use super::super::Session;
-use super::compile::{RowsFrom, Step, StepKind};
+use super::code::{RowsFrom, Step, StepKind, Target};
 use super::piece::Piece;
 use super::run::{at_line, Flow, Frame};
 use execution::kept::RowStore;
 use execution::state::prepared::Planned;
 use types::{Datum, TypeId};
 
-/// The rows that a loop goes over: their types, and what describes them if a query gave them.
+/// What a loop over rows reads.
+enum Source {
+    /// A query, as the loop goes on: the name of its cursor.
+    Cursor(String),
+    /// What is there before the first turn: elements, and rows of a statement that does more than read.
+    Rows(LoopRows),
+}
+
+/// The rows that a loop goes over: their types, and what describes them if a statement gave them.
 struct LoopRows {
     types: Vec<TypeId>,
     planned: Option<Rc<Planned>>,
@@ -43,30 +52,49 @@ impl Session {
                     return Ok(flow);
                 }
             },
-            StepKind::ForEach { source, .. } => {
-                let rows = self.loop_rows(source, frame);
+            StepKind::ForEach {
+                source, targets, ..
+            } => {
+                let rows = self.loop_rows(source, targets, frame);
                 let rows = rows.map_err(|error| at_line(error, step, &frame.name))?;
+                let rows = match rows {
+                    Source::Cursor(name) => return self.each_of_query(step, &name, frame),
+                    Source::Rows(rows) => rows,
+                };
                 match rows.planned.clone() {
-                    // As in PostgreSQL, where its rows are read as the loop goes on.
+                    // As in PostgreSQL, where the statement ends with the loop.
                     Some(planned) => self.using(Using::Plan(planned), |session| {
                         session.each_row(step, rows, frame)
                     }),
                     None => self.each_row(step, rows, frame),
                 }
             }
+            StepKind::ForCursor { .. } => self.each_of_cursor(step, frame),
             _ => self.integers(step, frame),
         }
     }
 
-    fn loop_rows(&mut self, source: &RowsFrom, frame: &mut Frame<'_>) -> Result<LoopRows> {
+    fn loop_rows(
+        &mut self,
+        source: &RowsFrom,
+        into: &[Target],
+        frame: &mut Frame<'_>,
+    ) -> Result<Source> {
         let mut rows = RowStore::of("The rows of a statement");
         let planned = match source {
             RowsFrom::Query(query) => {
+                if let Some(name) = self.open_loop(query, frame)? {
+                    return Ok(Source::Cursor(name));
+                }
                 let outcome = self.run_piece(query, &frame.slots, &mut rows, usize::MAX);
                 outcome.map_err(|error| query.explain(error))?.1
             }
             RowsFrom::Dynamic(query, using) => {
-                let (_, planned) = self.dynamic(query, using, &mut rows, usize::MAX, frame)?;
+                let text = self.dynamic_text(query, using, frame)?;
+                if let Some(name) = self.open_dynamic_loop(&text)? {
+                    return Ok(Source::Cursor(name));
+                }
+                let (_, planned) = self.dynamic(&text, &mut rows, usize::MAX, frame)?;
                 planned.ok_or_else(|| {
                     Error::new(
                         SqlState::INVALID_CURSOR_STATE,
@@ -74,37 +102,101 @@ impl Session {
                     )
                 })?
             }
-            RowsFrom::Elements(array) => return self.elements(array, frame),
+            RowsFrom::Elements(array, slice) => {
+                return self.elements(array, *slice, into, frame).map(Source::Rows);
+            }
         };
-        Ok(LoopRows {
+        Ok(Source::Rows(LoopRows {
             types: planned.types.clone(),
             planned: Some(planned),
             rows,
-        })
+        }))
     }
 
-    fn elements(&mut self, array: &Piece, frame: &Frame<'_>) -> Result<LoopRows> {
-        match self.value_of(array, &frame.slots)? {
-            (Datum::Array(array), ty) => {
-                let mut rows = RowStore::of("The elements of an array");
-                for value in &array.elements {
-                    rows.push(vec![value.clone()])?;
-                }
-                Ok(LoopRows {
-                    types: vec![ty.array_element().unwrap_or(array.element)],
-                    planned: None,
-                    rows,
-                })
+    /// The elements of an array, or, with a slice, its parts of so many dimensions.
+    fn elements(
+        &mut self,
+        array: &Piece,
+        slice: i64,
+        into: &[Target],
+        frame: &Frame<'_>,
+    ) -> Result<LoopRows> {
+        let (array, ty) = match self.value_of(array, &frame.slots)? {
+            (Datum::Array(array), ty) => (array, ty),
+            (Datum::Null, _) => {
+                return Err(Error::new(
+                    SqlState::of("22004"),
+                    "FOREACH expression must not be null",
+                ))
             }
-            (Datum::Null, _) => Err(Error::new(
-                SqlState::of("22004"),
-                "FOREACH expression must not be null",
-            )),
-            _ => Err(Error::new(
-                SqlState::DATATYPE_MISMATCH,
-                "FOREACH expression must yield an array",
-            )),
+            (_, ty) => {
+                let shown = types::format_type(ty, types::NO_TYPMOD);
+                return Err(Error::new(
+                    SqlState::DATATYPE_MISMATCH,
+                    format!("FOREACH expression must yield an array, not type {shown}"),
+                ));
+            }
+        };
+        let dimensions = array.dimensions.len();
+        let Some(kept) = usize::try_from(slice).ok().filter(|it| *it <= dimensions) else {
+            return Err(Error::new(
+                SqlState::of("2202E"),
+                format!("slice dimension ({slice}) is out of the valid range 0..{dimensions}"),
+            ));
+        };
+        if let [Target { slot, field: None }] = into {
+            let target = &frame.slots[*slot];
+            let is_array = target.ty.array_element().is_some();
+            if !target.is_record && is_array != (kept > 0) {
+                let message = match kept {
+                    0 => "FOREACH loop variable must not be of an array type",
+                    _ => "FOREACH ... SLICE loop variable must be of an array type",
+                };
+                return Err(Error::new(SqlState::DATATYPE_MISMATCH, message));
+            }
         }
+        let element = ty.array_element().unwrap_or(array.element);
+        let mut rows = RowStore::of("The elements of an array");
+        // Several variables take the fields of a row.
+        let fields = match into.len() > 1 {
+            true => self.catalog.fields(element),
+            false => None,
+        };
+        if let (0, Some(fields)) = (kept, fields) {
+            let types: Vec<_> = fields.iter().map(|field| field.ty).collect();
+            for value in &array.elements {
+                rows.push(match value {
+                    Datum::Record(row) => row.values.clone(),
+                    _ => vec![Datum::Null; types.len()],
+                })?;
+            }
+            return Ok(LoopRows {
+                types,
+                planned: None,
+                rows,
+            });
+        }
+        if kept == 0 {
+            for value in &array.elements {
+                rows.push(vec![value.clone()])?;
+            }
+        } else {
+            let inner = &array.dimensions[dimensions - kept..];
+            let each: usize = inner.iter().map(|it| it.len as usize).product();
+            for part in array.elements.chunks(each.max(1)) {
+                let part = types::Array {
+                    element: array.element,
+                    dimensions: inner.to_vec(),
+                    elements: part.to_vec(),
+                };
+                rows.push(vec![Datum::Array(Arc::new(part))])?;
+            }
+        }
+        Ok(LoopRows {
+            types: vec![if kept == 0 { element } else { ty }],
+            planned: None,
+            rows,
+        })
     }
 
     fn each_row(&mut self, step: &Step, rows: LoopRows, frame: &mut Frame<'_>) -> Result<Flow> {
@@ -121,7 +213,8 @@ impl Session {
         let mut flow = Flow::Next;
         for row in rows.rows {
             self.tick(frame)?;
-            let shape = (rows.types.as_slice(), rows.planned.as_deref());
+            let columns = rows.planned.as_ref().and_then(|it| it.columns.as_deref());
+            let shape = (rows.types.as_slice(), columns);
             self.fill_row(targets, shape, row, frame)
                 .map_err(|error| at_line(error, step, &frame.name))?;
             if let Some(end) = self.turn(label.as_ref(), body, frame)? {
@@ -134,7 +227,7 @@ impl Session {
     }
 
     /// One turn of a loop; some flow when the loop ends with it.
-    fn turn(
+    pub(super) fn turn(
         &mut self,
         label: Option<&String>,
         body: &[Step],

@@ -7,13 +7,17 @@
 //! COMMIT and ROLLBACK end the session's own transaction, so a block may run in many; they only
 //! add to what the output owes (DESIGN, section 3, step 7).
 
-pub(super) mod compile;
+pub(super) mod code;
+mod compile;
 mod convert;
+mod cursors;
 mod loops;
 pub(super) mod piece;
+pub(super) mod place;
 mod raise;
 pub(super) mod returns;
 pub(super) mod run;
+mod statement;
 mod target;
 
 pub(super) use returns::record_of;
@@ -26,7 +30,7 @@ use super::utility::{option_text, tag};
 use super::{CommandTag, Session, Sink};
 use catalog::access::{denied, Guarded, Privileges};
 use catalog::system;
-use compile::Signature;
+use code::Signature;
 use syntax::parser::{char_position, NodeEnum};
 use syntax::plpgsql::parse::parse;
 

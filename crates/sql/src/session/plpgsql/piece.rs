@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use base::{Error, Result, SqlState};
 
-use super::super::Session;
+use super::super::plan::Way;
+use super::super::{Column, Session};
 use catalog::Table;
 use execution::exec::program::Evaluate;
 use execution::exec::Exec;
@@ -18,7 +19,7 @@ use planner::bind::{Conflict, Variables};
 use planner::plan::Plan;
 use planner::plan::Program;
 use syntax::parser::{self, Statement};
-use types::{Datum, Record, TypeId};
+use types::{Datum, EvalContext, Record, TypeId};
 
 /// What a piece is; errors name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +30,8 @@ pub enum PieceKind {
     Assignment,
     /// A statement.
     Statement,
+    /// The query of a cursor.
+    Query,
     /// A statement of a function in SQL.
     Function,
 }
@@ -40,7 +43,7 @@ pub struct Piece {
     /// What is parsed.
     pub text: String,
     /// What errors show; the parsed text lies in it.
-    pub shown: String,
+    pub shown: Rc<str>,
     /// By how many characters a position in `text` is more than one in `shown`.
     pub shift: i64,
     pub names: Rc<Names>,
@@ -295,7 +298,7 @@ impl Piece {
             return error;
         }
         if let Some(position) = fields.position.take() {
-            fields.internal_query = Some(self.shown.clone());
+            fields.internal_query = Some(self.shown.to_string());
             let shifted = i64::from(position) - self.shift;
             fields.internal_position = u32::try_from(shifted).ok().filter(|at| *at > 0);
             return error;
@@ -303,7 +306,7 @@ impl Piece {
         let what = match self.kind {
             PieceKind::Expression => "SQL expression",
             PieceKind::Assignment => "PL/pgSQL assignment",
-            PieceKind::Statement => "SQL statement",
+            PieceKind::Statement | PieceKind::Query => "SQL statement",
             // Its function says where it is.
             PieceKind::Function => return error,
         };
@@ -365,7 +368,11 @@ impl Session {
             statement.assign_part(part)?;
         }
         let view = View::of(&piece.names, slots);
-        let (planned, _) = self.plan(&statement, &[], false, Some(&view))?;
+        let way = Way {
+            for_cursor: piece.kind == PieceKind::Query,
+            ..Way::default()
+        };
+        let (planned, ..) = self.plan_watched(&statement, &[], false, Some(&view), way)?;
         let params = view.used.into_inner();
         let shapes = params
             .iter()
@@ -377,7 +384,8 @@ impl Session {
                 Source::Slot(_) => None,
             })
             .collect();
-        let simple = piece.kind != PieceKind::Statement && is_simple(&planned);
+        let is_statement = matches!(piece.kind, PieceKind::Statement | PieceKind::Query);
+        let simple = !is_statement && is_simple(&planned);
         let simple = simple && (piece.kind != PieceKind::Function || piece.simple);
         Ok(Compiled {
             statement,
@@ -397,7 +405,8 @@ impl Session {
         let compiled = self.compiled(piece, slots)?;
         let params = compiled.values(slots);
         if compiled.simple {
-            let value = self.simple_value(&compiled, &params);
+            let is_own_query = piece.kind != PieceKind::Function;
+            let value = self.simple_value(&compiled, &params, is_own_query);
             // What has no variable in it fails when it is planned, to PostgreSQL.
             let bound = compiled.planned.bound.as_ref();
             let program = bound.and_then(|bound| lone_program(bound.plan.plan()));
@@ -434,12 +443,23 @@ impl Session {
         Ok((value, types[0]))
     }
 
-    fn simple_value(&mut self, compiled: &Compiled, params: &[Datum]) -> Result<Datum> {
+    /// The value of a lone expression; a function in SQL computes one as if it stood in the statement
+    /// around it.
+    fn simple_value(
+        &mut self,
+        compiled: &Compiled,
+        params: &[Datum],
+        is_own_query: bool,
+    ) -> Result<Datum> {
         let permitted = self.permitted(&compiled.planned)?;
         let Some(program) = lone_program(permitted.plan()) else {
             return Err(Error::internal("an expression without a program"));
         };
         self.ensure_open()?;
+        // What it calls may look at what has been written since the statement around began.
+        if is_own_query && program.calls_late() {
+            self.begin_statement()?;
+        }
         let eval = self.eval.clone();
         let mut cx = Exec::new(&Relations, self, permitted.permit(), &eval, params);
         program.eval(&mut cx, &[])
@@ -453,19 +473,32 @@ impl Session {
         rows: &mut RowStore,
         most: usize,
     ) -> Result<(u64, Rc<Planned>)> {
-        let compiled = self.compiled(piece, slots)?;
-        let mut latest = compiled.clone();
-        let planned = self.settle_plan(compiled.planned.clone(), |session| {
+        let (planned, params) = self.settled(piece, slots)?;
+        let mut output = super::super::run::Output::Rows(rows, most);
+        let count = match piece.kind {
+            PieceKind::Function => self.run_plan(&planned, &params, &mut output)?,
+            _ => self.running_text(&piece.shown, |session| {
+                session.run_plan(&planned, &params, &mut output)
+            })?,
+        };
+        Ok((count, planned))
+    }
+
+    /// The plan of a piece whose locks are taken, and the values of its parameters.
+    pub(super) fn settled(
+        &mut self,
+        piece: &Piece,
+        slots: &[Slot],
+    ) -> Result<(Rc<Planned>, Vec<Datum>)> {
+        let mut latest = self.compiled(piece, slots)?;
+        let planned = self.settle_plan(latest.planned.clone(), |session| {
             latest = session.compiled(piece, slots)?;
             Ok(latest.planned.clone())
         })?;
-        let params = latest.values(slots);
         if let Some(bound) = &planned.bound {
             self.check_bound(bound, latest.statement.node())?;
         }
-        let mut output = super::super::run::Output::Rows(rows, most);
-        let count = self.run_plan(&planned, &params, &mut output)?;
-        Ok((count, planned))
+        Ok((planned, latest.values(slots)))
     }
 }
 
@@ -479,6 +512,50 @@ impl Compiled {
     pub fn values(&self, slots: &[Slot]) -> Vec<Datum> {
         values_of(&self.params, slots)
     }
+
+    /// Its parameters as [`shown_params`] wants them.
+    pub fn named<'s>(
+        &'s self,
+        slots: &'s [Slot],
+    ) -> impl Iterator<Item = (String, &'s Datum, TypeId)> {
+        self.params.iter().map(|source| match source {
+            Source::Slot(slot) => {
+                let slot = &slots[*slot];
+                (slot.name.to_string(), &slot.value, slot.ty)
+            }
+            Source::Field(slot, field) => {
+                let slot = &slots[*slot];
+                let column = slot.shape.as_ref().and_then(|it| it.columns.get(*field));
+                let (name, ty) = column.cloned().unwrap_or_default();
+                match &slot.value {
+                    Datum::Record(record) => (name, &record.values[*field], ty),
+                    _ => (name, &Datum::Null, ty),
+                }
+            }
+        })
+    }
+}
+
+/// What errors of INTO STRICT say of the parameters of a statement, if it has any.
+pub fn shown_params<'p>(
+    context: &EvalContext,
+    params: impl Iterator<Item = (String, &'p Datum, TypeId)>,
+) -> Result<Option<String>> {
+    let mut shown = Vec::new();
+    for (name, value, ty) in params {
+        let value = match value {
+            Datum::Null => "NULL".to_owned(),
+            value => {
+                let text = types::output(context, ty, value)?;
+                format!("'{}'", text.replace('\'', "''"))
+            }
+        };
+        shown.push(format!("{name} = {value}"));
+    }
+    Ok(match shown.is_empty() {
+        true => None,
+        false => Some(format!("parameters: {}", shown.join(", "))),
+    })
 }
 
 /// The values of what was named.
@@ -513,15 +590,11 @@ fn lone_program(plan: &Plan) -> Option<&Program> {
 }
 
 /// A row as the value of a record.
-pub fn record_of(planned: &Planned, row: Vec<Datum>) -> (Datum, Rc<Shape>) {
-    let names = planned
-        .columns
-        .iter()
-        .flatten()
-        .map(|column| column.name.clone());
-    let columns = names.zip(planned.types.iter().copied()).collect();
+pub fn record_of(columns: &[Column], types: &[TypeId], row: Vec<Datum>) -> (Datum, Rc<Shape>) {
+    let names = columns.iter().map(|column| column.name.clone());
+    let columns = names.zip(types.iter().copied()).collect();
     let record = Record {
-        types: planned.types.clone(),
+        types: types.to_vec(),
         values: row,
         names: None,
     };

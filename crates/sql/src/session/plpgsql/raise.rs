@@ -46,24 +46,28 @@ impl Session {
         }
         let by_condition = matches!(raise.message, Message::Condition(_));
         let mut error = Error::new(SqlState::RAISE_EXCEPTION, "");
-        for (name, piece) in options {
+        for (number, (name, piece)) in options.iter().enumerate() {
             let Some(text) = self.text_of(piece, frame)? else {
                 return Err(Error::new(
                     SqlState::of("22004"),
                     "RAISE statement option cannot be null",
                 ));
             };
+            let is_message = name == "MESSAGE" && message.is_some() && !by_condition;
+            let is_state = name == "ERRCODE" && state.is_some();
+            let is_twice = options
+                .iter()
+                .take(number)
+                .any(|earlier| earlier.0 == *name);
+            if is_message || is_state || is_twice {
+                return Err(Error::new(
+                    SqlState::SYNTAX_ERROR,
+                    format!("RAISE option already specified: {name}"),
+                ));
+            }
             let fields = error.fields_mut();
             match name.as_str() {
-                "MESSAGE" => {
-                    if message.is_some() && !by_condition {
-                        return Err(Error::new(
-                            SqlState::SYNTAX_ERROR,
-                            "RAISE option already specified: MESSAGE",
-                        ));
-                    }
-                    message = Some(text);
-                }
+                "MESSAGE" => message = Some(text),
                 "ERRCODE" => state = Some(code_of(&text)?),
                 "DETAIL" => fields.detail = Some(text),
                 "HINT" => fields.hint = Some(text),
@@ -148,6 +152,9 @@ impl Session {
         message: Option<&Piece>,
         frame: &mut Frame<'_>,
     ) -> Result<()> {
+        if self.shared.settings.parsed().procedural.skips_asserts {
+            return Ok(());
+        }
         let (value, ty) = self.value_of(condition, &frame.slots)?;
         if self.convert(value, ty, TypeId::BOOL, -1)?.is_true() {
             return Ok(());

@@ -12,20 +12,26 @@ use std::rc::Rc;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::CallStmt;
 
+use super::super::plan::has_into;
 use super::super::Session;
-use super::compile::{Compiler, ReturnKind};
+use super::code::ReturnKind;
+use super::compile::Compiler;
 use super::piece::{Names, Piece, Shape};
 use super::run::Frame;
 use catalog::{RelationRef, Table};
 use execution::kept::RowStore;
 use planner::plan::Row;
-use syntax::parser::NodeEnum;
+use syntax::parser::{self, NodeEnum};
 use syntax::plpgsql::ast::Fragment;
 use syntax::plpgsql::parse::fold;
 use types::{Datum, Record, TypeId, NO_TYPMOD};
 
 fn mismatch(message: &str) -> Error {
     Error::new(SqlState::DATATYPE_MISMATCH, message)
+}
+
+fn no_row() -> Error {
+    mismatch("cannot return non-composite value from function returning composite type")
 }
 
 impl Compiler<'_> {
@@ -211,9 +217,23 @@ impl Session {
             return Ok(());
         };
         let (value, ty) = self.value_of(piece, &frame.slots)?;
-        let kind = frame.returns.kind.clone();
-        frame.returned = Some(self.as_result(&kind, value, ty)?);
+        let is_row = matches!(value, Datum::Null | Datum::Record(_));
+        if matches!(frame.returns.kind, ReturnKind::Record(_)) && !is_row {
+            return Err(no_row());
+        }
+        frame.returned = Some((value, ty));
         Ok(())
+    }
+
+    /// What RETURN gave as the result, when the block has ended: no handler catches what fails here.
+    fn cast_result(&mut self, (value, ty): (Datum, TypeId), frame: &Frame<'_>) -> Result<Datum> {
+        let kind = frame.returns.kind.clone();
+        self.as_result(&kind, value, ty).map_err(|mut error| {
+            let name = &frame.name;
+            let what = "while casting return value to function's return type";
+            super::piece::add_context(&mut error, &format!("PL/pgSQL function {name} {what}"));
+            error
+        })
     }
 
     /// A value as one result.
@@ -231,9 +251,7 @@ impl Session {
                 })?;
                 Ok(record_of(columns, row))
             }
-            (ReturnKind::Record(_), _) => Err(mismatch(
-                "cannot return non-composite value from function returning composite type",
-            )),
+            (ReturnKind::Record(_), _) => Err(no_row()),
             (_, value) => Ok(value),
         }
     }
@@ -302,6 +320,24 @@ impl Session {
         self.keep_row(row, frame)
     }
 
+    /// # Errors
+    /// 42601 for SELECT INTO, which makes a table.
+    fn check_gives_rows(&self, query: &Piece) -> Result<()> {
+        // Whatever else is wrong with the text is said where it is planned.
+        let statements = parser::parse(&query.text).unwrap_or_default();
+        let into = statements.iter().any(|statement| match statement.node() {
+            NodeEnum::SelectStmt(select) => has_into(select),
+            _ => false,
+        });
+        match into {
+            false => Ok(()),
+            true => Err(query.explain(Error::new(
+                SqlState::SYNTAX_ERROR,
+                "SELECT INTO query does not return tuples",
+            ))),
+        }
+    }
+
     /// RETURN QUERY and RETURN QUERY EXECUTE.
     pub(super) fn return_query(
         &mut self,
@@ -312,11 +348,14 @@ impl Session {
         let mut rows = RowStore::of("The rows of a statement");
         let planned = match using {
             None => {
+                self.check_gives_rows(query)?;
                 let ran = self.run_piece(query, &frame.slots, &mut rows, usize::MAX);
                 ran.map_err(|error| query.explain(error))?.1
             }
             Some(using) => {
-                let (_, planned) = self.dynamic(query, using, &mut rows, usize::MAX, frame)?;
+                let text = self.dynamic_text(query, using, frame)?;
+                self.check_gives_rows(&text.0)?;
+                let (_, planned) = self.dynamic(&text, &mut rows, usize::MAX, frame)?;
                 planned.ok_or_else(|| {
                     Error::new(
                         SqlState::SYNTAX_ERROR,
@@ -368,7 +407,7 @@ impl Session {
             });
         }
         match (&returns.kind, frame.returned.take()) {
-            (_, Some(value)) => Ok(value),
+            (_, Some(given)) => self.cast_result(given, frame),
             (ReturnKind::Nothing | ReturnKind::Procedure, None) => Ok(Datum::text("")),
             (_, None) => {
                 let what = if returns.trigger {

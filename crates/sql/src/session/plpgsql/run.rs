@@ -7,19 +7,15 @@ use base::limits::ROWS_PER_YIELD;
 use base::memory::Reservation;
 use base::{coro, Error, ErrorClass, Result, SqlState};
 
-use super::super::plan::has_into;
-use super::super::run::Output;
-use super::super::statements::{about, Given, InPlpgsql};
 use super::super::transaction::State;
-use super::super::{Prepared, Session, Sink};
-use super::compile::{BlockCode, Code, IntoCode, Returns, RowsFrom, Step, StepKind, Target};
-use super::piece::{add_context, record_of, unassigned, Compiled, Piece, PieceKind, Slot};
+use super::super::{Column, Session, Sink};
+use super::code::{BlockCode, Code, Returns, RowsFrom, Step, StepKind, Target};
+use super::piece::{add_context, record_of, unassigned, Names, Piece, Slot};
+use super::place::At;
 use execution::kept::{apart, large_bytes, RowStore};
-use execution::state::prepared::Planned;
-use execution::state::KeptRows;
 use planner::plan::Row;
-use syntax::parser::{self, NodeEnum, TokenKind};
-use syntax::plpgsql::ast::Condition;
+use syntax::parser::{self, TokenKind};
+use syntax::plpgsql::ast::{Condition, Message};
 use syntax::plpgsql::conditions;
 use types::{self, Datum, TypeId};
 
@@ -45,7 +41,7 @@ pub(super) struct Frame<'f> {
     pub atomic: bool,
     /// How many blocks with handlers it is in.
     pub guarded: usize,
-    rows: u64,
+    pub rows: u64,
     ticks: usize,
     /// The long values of variables.
     large: Reservation,
@@ -55,8 +51,12 @@ pub(super) struct Frame<'f> {
     pub name: Rc<str>,
     /// What it gives back, and so far has.
     pub returns: &'f Returns,
-    pub returned: Option<Datum>,
+    pub returned: Option<(Datum, TypeId)>,
     pub out_rows: RowStore,
+    /// Whether errors of INTO STRICT show parameters.
+    pub prints_strict: bool,
+    /// What a text that EXECUTE runs sees.
+    pub rows_named: Rc<Names>,
 }
 
 /// What a block gave.
@@ -88,13 +88,17 @@ impl Session {
             ticks: 0,
             large: Reservation::of("A variable"),
             errors: Vec::new(),
+            prints_strict: code.prints_strict,
+            rows_named: code.rows.clone(),
         };
         self.ensure_open()?;
         if let Some(open) = &mut self.open {
             open.begun = true;
         }
-        self.block(&code.body, &mut frame)?;
-        let returned = self.end_of_block(&mut frame)?;
+        let returned = self.placed(&code.name, At::Start, |session| {
+            session.block(&code.body, &mut frame)?;
+            session.end_of_block(&mut frame)
+        })?;
         Ok(Done {
             returned,
             rows: frame.out_rows,
@@ -153,17 +157,23 @@ impl Session {
         };
         let savepoint = open.txn.savepoint();
         let catalog = (open.catalog_changed, open.txn.catalog_writes().len());
+        open.guards += 1;
+        let depth = open.depth();
         let settings = self.shared.settings.mark();
         let constraints = self.shared.constraints.mark();
         let notify = self.shared.notify.mark();
         frame.guarded += 1;
         let outcome = self.block_body(block, frame);
         frame.guarded -= 1;
+        if let Some(open) = &mut self.open {
+            open.guards = open.guards.saturating_sub(1);
+        }
         let error = match outcome {
             Ok(flow) => {
                 if let Some(open) = &mut self.open {
                     open.txn.release(savepoint);
                 }
+                self.release_cursors(depth - 1);
                 return Ok(flow);
             }
             Err(error) => error,
@@ -178,6 +188,7 @@ impl Session {
             return Err(error);
         };
         let error = self.eval.name_types_in(error);
+        self.roll_back_cursors(depth);
         self.undo_to(savepoint, settings, catalog);
         self.shared.constraints.roll_back_to(&constraints);
         self.shared.notify.roll_back_to(notify);
@@ -216,6 +227,13 @@ impl Session {
     }
 
     pub(super) fn step(&mut self, step: &Step, frame: &mut Frame<'_>) -> Result<Flow> {
+        let before = self.come_to(step);
+        let flow = self.step_here(step, frame);
+        self.go_to(before);
+        flow
+    }
+
+    fn step_here(&mut self, step: &Step, frame: &mut Frame<'_>) -> Result<Flow> {
         // Statements with others inside: those name their own lines.
         let outcome = match &step.kind {
             StepKind::Block(block) => return self.block(block, frame),
@@ -246,7 +264,8 @@ impl Session {
             StepKind::Forever(..)
             | StepKind::While(..)
             | StepKind::Integers { .. }
-            | StepKind::ForEach { .. } => return self.loop_step(step, frame),
+            | StepKind::ForEach { .. }
+            | StepKind::ForCursor { .. } => return self.loop_step(step, frame),
             StepKind::Leave { next, label, when } => {
                 let leave = match when {
                     Some(when) => self.is_true(when, frame),
@@ -267,7 +286,15 @@ impl Session {
                 done.map(|()| Flow::Next)
             }
         };
-        outcome.map_err(|error| at_line(error, step, &frame.name))
+        outcome.map_err(|error| match &step.kind {
+            // It says where it came from first.
+            StepKind::Raise(raise, ..)
+                if raise.message == Message::Again && !frame.errors.is_empty() =>
+            {
+                error
+            }
+            _ => at_line(error, step, &frame.name),
+        })
     }
 
     /// Computes what a simple CASE compares with.
@@ -331,20 +358,17 @@ impl Session {
                 self.return_query(query, using.as_deref(), frame)
             }
             StepKind::Execute(query, into, using) => {
-                let most = rows_wanted(into.as_ref());
-                let mut rows = RowStore::of("The rows of a statement");
-                let (count, planned) = self.dynamic(query, using, &mut rows, most, frame)?;
-                frame.rows = count;
-                match (into, planned) {
-                    (Some(into), Some(planned)) => self.fill(into, &planned, rows, frame),
-                    (Some(_), None) => Err(Error::new(
-                        SqlState::SYNTAX_ERROR,
-                        "INTO used with a command that cannot return data",
-                    )),
-                    (None, _) => Ok(()),
-                }
+                self.execute_step(query, into.as_ref(), using, frame)
             }
             StepKind::Diagnostics(stacked, items) => self.diagnostics(*stacked, items, frame),
+            StepKind::Open(cursor, what) => self.open_step(*cursor, what, frame),
+            StepKind::Fetch {
+                cursor,
+                direction,
+                count,
+                into,
+            } => self.fetch_step(*cursor, (*direction, count), into.as_deref(), frame),
+            StepKind::Close(cursor) => self.close_step(*cursor, frame),
             StepKind::EndTransaction(commit, chain) => self.end_transaction(*commit, *chain, frame),
             _ => Ok(()),
         }
@@ -382,11 +406,11 @@ impl Session {
         Ok(None)
     }
 
-    /// Puts a row into variables, or into one record.
+    /// Puts a row into variables, or into one record; its columns are known if a query gave it.
     pub(super) fn fill_row(
         &mut self,
         targets: &[Target],
-        (types, planned): (&[TypeId], Option<&Planned>),
+        (types, columns): (&[TypeId], Option<&[Column]>),
         row: Row,
         frame: &mut Frame<'_>,
     ) -> Result<()> {
@@ -395,14 +419,14 @@ impl Session {
                 slot: only,
                 field: None,
             }],
-            Some(planned),
-        ) = (targets, planned)
+            Some(columns),
+        ) = (targets, columns)
         {
             if frame.slots[*only].fixed.is_some() {
                 return self.store_fixed(frame, *only, row, types);
             }
             if frame.slots[*only].is_record {
-                let (value, shape) = record_of(planned, row);
+                let (value, shape) = record_of(columns, types, row);
                 frame.slots[*only].value = value;
                 frame.slots[*only].shape = Some(shape);
                 return Ok(());
@@ -417,192 +441,6 @@ impl Session {
             }
         }
         Ok(())
-    }
-
-    /// What INTO does with the rows of a statement.
-    fn fill(
-        &mut self,
-        into: &IntoCode,
-        planned: &Planned,
-        rows: RowStore,
-        frame: &mut Frame<'_>,
-    ) -> Result<()> {
-        if into.strict && rows.is_empty() {
-            return Err(Error::new(SqlState::of("P0002"), "query returned no rows"));
-        }
-        if into.strict && rows.len() > 1 {
-            return Err(
-                Error::new(SqlState::of("P0003"), "query returned more than one row")
-                    .with_hint("Make sure the query returns a single row, or use LIMIT 1."),
-            );
-        }
-        let row = rows.into_iter().next();
-        let row = row.unwrap_or_else(|| vec![Datum::Null; planned.types.len()]);
-        self.fill_row(&into.targets, (&planned.types, Some(planned)), row, frame)
-    }
-
-    fn sql(&mut self, piece: &Piece, into: Option<&IntoCode>, frame: &mut Frame<'_>) -> Result<()> {
-        let compiled = self.compiled(piece, &frame.slots)?;
-        if compiled.planned.bound.is_none() {
-            return self.sql_utility(piece, &compiled, frame);
-        }
-        let select = matches!(compiled.statement.node(), NodeEnum::SelectStmt(_));
-        if into.is_none() && compiled.planned.columns.is_some() {
-            let error = Error::new(
-                SqlState::SYNTAX_ERROR,
-                "query has no destination for result data",
-            );
-            return Err(match select {
-                true => error.with_hint(
-                    "If you want to discard the results of a SELECT, use PERFORM instead.",
-                ),
-                false => error,
-            });
-        }
-        let most = if select {
-            rows_wanted(into)
-        } else {
-            usize::MAX
-        };
-        let mut rows = RowStore::of("The rows of a statement");
-        let (count, planned) = self
-            .run_piece(piece, &frame.slots, &mut rows, most)
-            .map_err(|error| piece.explain(error))?;
-        frame.set_rows(count);
-        match into {
-            Some(into) => self.fill(into, &planned, rows, frame),
-            None => Ok(()),
-        }
-    }
-
-    fn sql_utility(
-        &mut self,
-        piece: &Piece,
-        compiled: &Rc<Compiled>,
-        frame: &mut Frame<'_>,
-    ) -> Result<()> {
-        about(compiled.statement.node()).in_plpgsql.check(false)?;
-        self.ensure_open()?;
-        self.utility(&mut Given {
-            statement: &compiled.statement,
-            params: &[],
-            param_types: &[],
-            sink: &mut KeptRows::new(frame.sink),
-            alone: false,
-        })
-        .map_err(|error| piece.explain(error))?;
-        match compiled.planned.columns {
-            None => Ok(()),
-            Some(_) => Err(Error::new(
-                SqlState::SYNTAX_ERROR,
-                "query has no destination for result data",
-            )),
-        }
-    }
-
-    /// EXECUTE: runs a text; with rows, also what describes them.
-    pub(super) fn dynamic(
-        &mut self,
-        query: &Piece,
-        using: &[Piece],
-        rows: &mut RowStore,
-        most: usize,
-        frame: &mut Frame<'_>,
-    ) -> Result<(u64, Option<Rc<Planned>>)> {
-        let (text, ty) = self.value_of(query, &frame.slots)?;
-        if text.is_null() {
-            return Err(Error::new(
-                SqlState::of("22004"),
-                "query string argument of EXECUTE is null",
-            ));
-        }
-        let text = self
-            .convert(text, ty, TypeId::TEXT, -1)?
-            .as_str()
-            .to_owned();
-        let mut params = Vec::new();
-        let mut types = Vec::new();
-        for piece in using {
-            let (value, ty) = self.value_of(piece, &frame.slots)?;
-            params.push(value);
-            types.push(if ty == TypeId::UNKNOWN {
-                TypeId::TEXT
-            } else {
-                ty
-            });
-        }
-        let shown = Piece {
-            kind: PieceKind::Statement,
-            shown: text.clone(),
-            text: text.clone(),
-            shift: 0,
-            names: Rc::default(),
-            simple: false,
-            part: None,
-            planned: std::cell::RefCell::default(),
-        };
-        let parsed = self.parse_as_set(&text);
-        let mut statements = parsed.map_err(|error| shown.explain(error))?;
-        let Some(statement) = statements.pop() else {
-            return Ok((0, None));
-        };
-        let in_plpgsql = about(statement.node()).in_plpgsql;
-        if in_plpgsql == InPlpgsql::Transaction {
-            in_plpgsql.check(true)?;
-        }
-        if !statements.is_empty() {
-            return Err(Error::unsupported("EXECUTE of several commands"));
-        }
-        in_plpgsql.check(true)?;
-        let makes_table =
-            matches!(statement.node(), NodeEnum::SelectStmt(select) if has_into(select));
-        let outcome = self.dynamic_statement(statement, &params, &types, rows, most, frame);
-        let outcome = outcome.map_err(|error| shown.explain(error))?;
-        match makes_table {
-            false => Ok(outcome),
-            true => Err(Error::new(
-                SqlState::FEATURE_NOT_SUPPORTED,
-                "EXECUTE of SELECT ... INTO is not implemented",
-            )
-            .with_hint(
-                "You might want to use EXECUTE ... INTO or EXECUTE CREATE TABLE ... AS instead.",
-            )),
-        }
-    }
-
-    fn dynamic_statement(
-        &mut self,
-        statement: parser::Statement,
-        params: &[Datum],
-        types: &[TypeId],
-        rows: &mut RowStore,
-        most: usize,
-        frame: &mut Frame<'_>,
-    ) -> Result<(u64, Option<Rc<Planned>>)> {
-        let prepared: Rc<Prepared> = self.prepare_statement(statement, types, false)?;
-        let planned = self.current_plan(&prepared)?;
-        if planned.bound.is_none() {
-            if let Some(statement) = prepared.statement() {
-                self.ensure_open()?;
-                let mut kept = KeptRows::new(frame.sink);
-                self.utility(&mut Given {
-                    statement,
-                    params,
-                    param_types: &[],
-                    sink: &mut kept,
-                    alone: false,
-                })?;
-                for row in kept.into_rows().into_iter().take(most) {
-                    rows.push(row)?;
-                }
-            }
-            let described = planned.columns.is_some().then_some(planned);
-            return Ok((rows.len() as u64, described));
-        }
-        let planned = self.settle_plan(planned, |session| session.current_plan(&prepared))?;
-        let count = self.run_plan(&planned, params, &mut Output::Rows(rows, most))?;
-        let described = planned.columns.is_some().then(|| planned.clone());
-        Ok((count, described))
     }
 
     fn end_transaction(&mut self, commit: bool, chain: bool, frame: &mut Frame<'_>) -> Result<()> {
@@ -624,6 +462,7 @@ impl Session {
             read_only: open.read_only,
             ..self.characteristics
         });
+        self.hold_pinned_cursors()?;
         match commit {
             true => {
                 self.commit(frame.sink)?;
@@ -646,13 +485,13 @@ impl Session {
     fn diagnostics(
         &mut self,
         stacked: bool,
-        items: &[(usize, String)],
+        items: &[(Target, String)],
         frame: &mut Frame<'_>,
     ) -> Result<()> {
-        for (slot, item) in items {
+        for (target, item) in items {
             let (value, ty) = match (stacked, item.as_str()) {
                 (false, "ROW_COUNT") => (Datum::Int8(frame.rows as i64), TypeId::INT8),
-                (false, "PG_CONTEXT") => (Datum::text(""), TypeId::TEXT),
+                (false, "PG_CONTEXT") => (Datum::text(self.context()), TypeId::TEXT),
                 (true, item) => {
                     let Some(error) = frame.errors.last() else {
                         return Err(Error::new(
@@ -664,7 +503,10 @@ impl Session {
                 }
                 _ => return Err(Error::unsupported(format!("diagnostics item {item}"))),
             };
-            self.store(frame, *slot, value, ty)?;
+            match &target.field {
+                None => self.store(frame, target.slot, value, ty)?,
+                Some(field) => self.store_field(frame, target.slot, field, value, ty)?,
+            }
         }
         Ok(())
     }
@@ -815,15 +657,6 @@ fn variable_bytes(value: &Datum) -> usize {
     }
 }
 
-/// How many rows of a SELECT with INTO are needed.
-fn rows_wanted(into: Option<&IntoCode>) -> usize {
-    match into {
-        Some(into) if into.strict => 2,
-        Some(_) => 1,
-        None => usize::MAX,
-    }
-}
-
 /// Whether an assignment's value names no variable.
 fn frame_is_constant(piece: &Piece) -> bool {
     let compiled = piece.planned.borrow();
@@ -893,7 +726,15 @@ fn stacked_item(error: &Error, item: &str) -> String {
 
 /// The error with the line and the kind of the statement that it comes from.
 pub(super) fn at_line(mut error: Error, step: &Step, name: &str) -> Error {
-    let what = match &step.kind {
+    let what = name_of(&step.kind);
+    let line = format!("PL/pgSQL function {name} line {} at {what}", step.line);
+    add_context(&mut error, &line);
+    error
+}
+
+/// What a statement is called where it is told of.
+pub(super) fn name_of(kind: &StepKind) -> &'static str {
+    match kind {
         StepKind::Block(_) => "statement block",
         StepKind::Assign(..) => "assignment",
         StepKind::If(..) => "IF",
@@ -902,7 +743,7 @@ pub(super) fn at_line(mut error: Error, step: &Step, name: &str) -> Error {
         StepKind::While(..) => "WHILE",
         StepKind::Integers { .. } => "FOR with integer loop variable",
         StepKind::ForEach { source, .. } => match source {
-            RowsFrom::Elements(_) => "FOREACH over array",
+            RowsFrom::Elements(..) => "FOREACH over array",
             RowsFrom::Query(_) => "FOR over SELECT rows",
             RowsFrom::Dynamic(..) => "FOR over EXECUTE statement",
         },
@@ -917,12 +758,15 @@ pub(super) fn at_line(mut error: Error, step: &Step, name: &str) -> Error {
         StepKind::Call(..) => "CALL",
         StepKind::Sql(..) => "SQL statement",
         StepKind::Execute(..) => "EXECUTE",
+        StepKind::Diagnostics(true, _) => "GET STACKED DIAGNOSTICS",
         StepKind::Diagnostics(..) => "GET DIAGNOSTICS",
+        StepKind::ForCursor { .. } => "FOR over cursor",
+        StepKind::Open(..) => "OPEN",
+        StepKind::Fetch { into: Some(_), .. } => "FETCH",
+        StepKind::Fetch { .. } => "MOVE",
+        StepKind::Close(_) => "CLOSE",
         StepKind::Null => "NULL",
         StepKind::EndTransaction(true, _) => "COMMIT",
         StepKind::EndTransaction(false, _) => "ROLLBACK",
-    };
-    let line = format!("PL/pgSQL function {name} line {} at {what}", step.line);
-    add_context(&mut error, &line);
-    error
+    }
 }

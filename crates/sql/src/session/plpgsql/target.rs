@@ -12,7 +12,8 @@ use std::rc::Rc;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{ColumnRef, Node};
 
-use super::compile::{Compiler, StepKind};
+use super::code::StepKind;
+use super::compile::Compiler;
 use super::piece::{Names, PieceKind};
 use syntax::parser::{self, NodeEnum};
 use syntax::plpgsql::ast::Fragment;
@@ -151,7 +152,7 @@ impl Compiler<'_> {
                 .get(target.start..value.start + lead)
                 .unwrap_or("");
             piece.shift -= before.chars().count() as i64;
-            piece.shown = whole.to_owned();
+            piece.shown = whole.into();
         }
         Ok(StepKind::Assign(slot, field, piece))
     }
