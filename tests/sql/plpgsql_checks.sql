@@ -210,3 +210,34 @@ create function zpk_into() returns setof int language plpgsql as $$ begin return
 select zpk_into();
 drop table zpk cascade;
 drop function zpk_count, zpk_find, zpk_add, zpk_open, zpk_strict, zpk_shadow, zpk_conflict, zpk_conflict2, zpk_inner, zpk_sql, zpk_outer, zpk_cast, zpk_out, zpk_first, zpk_trigger, zpk_into;
+
+-- Statements that are no queries, where rows are wanted.
+create function zpk_explain() returns setof text language plpgsql as $$
+declare r record;
+begin
+  return query explain (costs off) select 1;
+  return query execute 'explain (costs off) select 2';
+  for r in show plpgsql.check_asserts loop return next r.plpgsql.check_asserts; end loop;
+end $$;
+create function zpk_explain() returns setof text language plpgsql as $$
+declare r record;
+begin
+  return query explain (costs off) select 1;
+  return query execute 'explain (costs off) select 2';
+  for r in explain (costs off) select 3 loop return next r; end loop;
+end $$;
+select * from zpk_explain();
+create function zpk_makes() returns setof text language plpgsql as $$ begin return query create table zpk_no (a int); end $$;
+select * from zpk_makes();
+create function zpk_makes2() returns setof text language plpgsql as $$ begin return query execute 'create table zpk_no (a int)'; end $$;
+select * from zpk_makes2();
+do $$ declare r record; begin for r in create table zpk_no (a int) loop null; end loop; end $$;
+do $$ declare r record; begin for r in execute 'create table zpk_no (a int)' loop null; end loop; end $$;
+do $$ declare r record; begin for r in execute 'select 1 into zpk_no' loop null; end loop; end $$;
+do $$ declare r record; begin for r in execute 'select 1; select 2' loop null; end loop; end $$;
+begin;
+declare zpk_one cursor for select 1;
+fetch zpk_one;
+fetch prior zpk_one;
+rollback;
+drop function zpk_explain, zpk_makes, zpk_makes2;

@@ -63,6 +63,7 @@ const TOO_MUCH: &[(&str, &str)] = &[
     ("the input of an array", "select array_length(('{' || repeat('1,', 2000000) || '1}')::int[], 1)"),
     ("a variable", "do $$ declare t text := 'x'; begin loop t := t || t; end loop; end $$"),
     ("an array in a variable", "do $$ declare t text[] := '{}'; begin for i in 1..1000 loop t := t || repeat('x', 100000); end loop; end $$"),
+    ("cursors", "do $$ declare c refcursor; begin loop c := null; open c for select a from kept; end loop; end $$"),
     ("a temporary table", "create temporary table greedy as select a, repeat('x', 100) from generate_series(1, 1000000) a"),
     ("advisory locks", "select count(pg_advisory_lock(a)) from generate_series(1, 1000000) a"),
     ("advisory locks of a transaction", "select count(pg_advisory_xact_lock(a)) from generate_series(1, 1000000) a"),

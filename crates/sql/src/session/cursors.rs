@@ -34,6 +34,9 @@ use planner::plan::Plan;
 use syntax::parser::Statement;
 use types::{Datum, TypeId};
 
+/// What a cursor takes beside its rows, about.
+const CURSOR_BYTES: usize = 4 << 10;
+
 /// The bits of a DECLARE's options.
 mod option {
     pub const BINARY: i32 = 0x1;
@@ -192,6 +195,8 @@ impl Session {
                 info.tables.clone_from(&bound.cursor_tables);
             }
         }
+        let count = self.cursors.len() + 1;
+        self.cursor_memory.set(count * CURSOR_BYTES)?;
         let query = self.start_query(planned.clone(), params)?;
         let savepoints = self.open.as_ref().map_or(0, Open::depth);
         let name = info.name.clone();
@@ -284,6 +289,13 @@ impl Session {
     pub fn close_portal(&mut self, name: &str) {
         self.shared.cursors.remove(name);
         self.cursors.remove(name);
+        self.give_cursor_memory_back();
+    }
+
+    fn give_cursor_memory_back(&mut self) {
+        let kept = self.cursors.len() * CURSOR_BYTES;
+        let counted = self.cursor_memory.bytes();
+        self.cursor_memory.shrink(counted.saturating_sub(kept));
     }
 
     /// Execute of a cursor.
@@ -596,6 +608,7 @@ impl Session {
         self.shared
             .cursors
             .retain(|name, _| cursors.contains_key(name));
+        self.give_cursor_memory_back();
     }
 
     /// Whether the transaction has made a cursor that is to outlive it.
@@ -755,8 +768,9 @@ fn is_scan(plan: &Plan) -> bool {
 /// without being told to.
 pub(super) fn scrolls(plan: &Plan) -> bool {
     match plan {
-        Plan::Values(_)
-        | Plan::Scan(_)
+        // A single row is computed, not scanned.
+        Plan::Values(rows) => rows.len() > 1,
+        Plan::Scan(_)
         | Plan::System(..)
         | Plan::Function { .. }
         | Plan::Routine { .. }

@@ -190,6 +190,8 @@ pub struct Session {
     cursors: BTreeMap<String, NamedCursor>,
     /// The routines that are at work, the innermost last.
     places: Vec<Place>,
+    /// The memory of the cursors.
+    cursor_memory: Reservation,
     /// How many cursors it has named itself.
     cursors_named: u64,
     forgotten: Forgotten,
@@ -293,6 +295,7 @@ impl Session {
             catalog,
             cursors: BTreeMap::new(),
             places: Vec::new(),
+            cursor_memory: Reservation::of("Cursors"),
             cursors_named: 0,
             forgotten: Forgotten::default(),
             whole_statements: RefCell::default(),

@@ -55,6 +55,26 @@ struct Turns<'t> {
     ahead: &'t [i64],
 }
 
+/// What errors call a statement.
+pub(super) fn command_of(statement: &Statement) -> &'static str {
+    match statement.node() {
+        NodeEnum::SelectStmt(select) if has_into(select) => "SELECT INTO",
+        node => about(node).command,
+    }
+}
+
+/// # Errors
+/// 42P11 for a statement that gives no rows.
+fn check_gives_rows(planned: &Planned, command: &str) -> Result<()> {
+    match planned.columns {
+        Some(_) => Ok(()),
+        None => Err(Error::new(
+            SqlState::INVALID_CURSOR_DEFINITION,
+            format!("cannot open {command} query as cursor"),
+        )),
+    }
+}
+
 /// Whether a statement gives rows and does nothing else.
 fn reads_only(planned: &Planned) -> bool {
     let bound = planned.bound.as_ref();
@@ -363,7 +383,7 @@ impl Session {
         scroll: Option<bool>,
         frame: &Frame<'_>,
     ) -> Result<String> {
-        let command = about(self.compiled(query, &frame.slots)?.statement.node()).command;
+        let command = command_of(&self.compiled(query, &frame.slots)?.statement);
         let settled = self.settled(query, &frame.slots);
         let (planned, params) = settled.map_err(|error| query.explain(error))?;
         let info = self.cursor_info(name, &query.text, (&planned, command), scroll)?;
@@ -373,6 +393,22 @@ impl Session {
         Ok(name)
     }
 
+    /// The statement that a text is.
+    ///
+    /// # Errors
+    /// Those of parsing; 42P11 for none, and for several.
+    fn only_query(&mut self, text: &Piece) -> Result<Statement> {
+        let parsed = self.parse_as_set(&text.text);
+        let mut statements = parsed.map_err(|error| text.explain(error))?;
+        match (statements.pop(), statements.is_empty()) {
+            (Some(statement), true) => Ok(statement),
+            _ => Err(Error::new(
+                SqlState::INVALID_CURSOR_DEFINITION,
+                "cannot open multi-query plan as cursor",
+            )),
+        }
+    }
+
     fn open_dynamic(
         &mut self,
         name: Option<String>,
@@ -380,24 +416,8 @@ impl Session {
         scroll: Option<bool>,
         (params, types): (Vec<Datum>, &[TypeId]),
     ) -> Result<String> {
-        let parsed = self.parse_as_set(&text.text);
-        let mut statements = parsed.map_err(|error| text.explain(error))?;
-        let statement: Statement = match (statements.pop(), statements.is_empty()) {
-            (Some(statement), true) => statement,
-            (None, _) => {
-                return Err(Error::new(
-                    SqlState::INVALID_CURSOR_DEFINITION,
-                    "cannot open empty query as cursor",
-                ))
-            }
-            (Some(_), false) => {
-                return Err(Error::new(
-                    SqlState::INVALID_CURSOR_DEFINITION,
-                    "cannot open multi-query plan as cursor",
-                ))
-            }
-        };
-        let command = about(statement.node()).command;
+        let statement = self.only_query(text)?;
+        let command = command_of(&statement);
         let plan = |session: &mut Session| Ok(Rc::new(session.plan_cursor(&statement, types)?));
         let planned = plan(self).and_then(|planned| {
             let planned = self.settle_plan(planned, plan)?;
@@ -425,16 +445,11 @@ impl Session {
         (planned, command): (&Planned, &str),
         scroll: Option<bool>,
     ) -> Result<CursorInfo> {
-        let bound = planned.bound.as_ref().filter(|_| planned.columns.is_some());
+        check_gives_rows(planned, command)?;
+        let bound = planned.bound.as_ref().filter(|bound| !bound.writes);
         let Some(bound) = bound else {
-            return Err(Error::new(
-                SqlState::INVALID_CURSOR_DEFINITION,
-                format!("cannot open {command} query as cursor"),
-            ));
-        };
-        if bound.writes {
             return Err(Error::unsupported(format!("a cursor over {command}")));
-        }
+        };
         let plan = bound.plan.plan();
         let locks = row_lock_of(plan).is_some();
         if locks && scroll == Some(true) {
@@ -572,7 +587,9 @@ impl Session {
 
     /// Opens a cursor for the loop over a query; none for what is no query.
     pub(super) fn open_loop(&mut self, query: &Piece, frame: &Frame<'_>) -> Result<Option<String>> {
-        if !reads_only(&self.compiled(query, &frame.slots)?.planned) {
+        let compiled = self.compiled(query, &frame.slots)?;
+        check_gives_rows(&compiled.planned, command_of(&compiled.statement))?;
+        if !reads_only(&compiled.planned) {
             return Ok(None);
         }
         let settled = self.settled(query, &frame.slots);
@@ -586,29 +603,20 @@ impl Session {
         &mut self,
         (text, params, types): &(Piece, Vec<Datum>, Vec<TypeId>),
     ) -> Result<Option<String>> {
-        // What is wrong with the text is said by whoever runs it.
-        let statement = match self.parse_as_set(&text.text) {
-            Ok(mut statements) if statements.len() == 1 => statements.pop(),
-            _ => None,
-        };
-        let query = statement.filter(|statement| match statement.node() {
-            NodeEnum::SelectStmt(select) => !has_into(select),
-            _ => false,
-        });
-        let Some(statement) = query else {
-            return Ok(None);
-        };
+        let statement = self.only_query(text)?;
         let plan = |session: &mut Session| {
             let view = View::of(&text.names, &[]);
             let variables = (!text.names.rows.is_empty()).then_some(&view as &dyn Variables);
             let planned = session.plan(&statement, types, false, variables)?.0;
             Ok(Rc::new(planned))
         };
-        let planned = plan(self).and_then(|planned| self.settle_plan(planned, plan));
-        let planned = planned.map_err(|error| text.explain(error))?;
+        let planned = plan(self).map_err(|error| text.explain(error))?;
+        check_gives_rows(&planned, command_of(&statement))?;
         if !reads_only(&planned) {
             return Ok(None);
         }
+        let planned = self.settle_plan(planned, plan);
+        let planned = planned.map_err(|error| text.explain(error))?;
         if let Some(bound) = &planned.bound {
             self.check_bound(bound, statement.node())?;
         }

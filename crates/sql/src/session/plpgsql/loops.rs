@@ -86,8 +86,7 @@ impl Session {
                 if let Some(name) = self.open_loop(query, frame)? {
                     return Ok(Source::Cursor(name));
                 }
-                let outcome = self.run_piece(query, &frame.slots, &mut rows, usize::MAX);
-                outcome.map_err(|error| query.explain(error))?.1
+                self.rows_of_piece(query, &mut rows, frame)?
             }
             RowsFrom::Dynamic(query, using) => {
                 let text = self.dynamic_text(query, using, frame)?;
@@ -95,12 +94,7 @@ impl Session {
                     return Ok(Source::Cursor(name));
                 }
                 let (_, planned) = self.dynamic(&text, &mut rows, usize::MAX, frame)?;
-                planned.ok_or_else(|| {
-                    Error::new(
-                        SqlState::INVALID_CURSOR_STATE,
-                        "cannot open non-SELECT query as cursor",
-                    )
-                })?
+                planned.ok_or_else(|| Error::internal("rows that nothing describes"))?
             }
             RowsFrom::Elements(array, slice) => {
                 return self.elements(array, *slice, into, frame).map(Source::Rows);

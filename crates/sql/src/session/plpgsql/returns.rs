@@ -16,12 +16,14 @@ use super::super::plan::has_into;
 use super::super::Session;
 use super::code::ReturnKind;
 use super::compile::Compiler;
+use super::cursors::command_of;
 use super::piece::{Names, Piece, Shape};
 use super::run::Frame;
 use catalog::{RelationRef, Table};
 use execution::kept::RowStore;
+use execution::state::prepared::Planned;
 use planner::plan::Row;
-use syntax::parser::{self, NodeEnum};
+use syntax::parser::{NodeEnum, Statement};
 use syntax::plpgsql::ast::Fragment;
 use syntax::plpgsql::parse::fold;
 use types::{Datum, Record, TypeId, NO_TYPMOD};
@@ -321,20 +323,21 @@ impl Session {
     }
 
     /// # Errors
-    /// 42601 for SELECT INTO, which makes a table.
-    fn check_gives_rows(&self, query: &Piece) -> Result<()> {
-        // Whatever else is wrong with the text is said where it is planned.
-        let statements = parser::parse(&query.text).unwrap_or_default();
-        let into = statements.iter().any(|statement| match statement.node() {
-            NodeEnum::SelectStmt(select) => has_into(select),
-            _ => false,
-        });
-        match into {
-            false => Ok(()),
-            true => Err(query.explain(Error::new(
-                SqlState::SYNTAX_ERROR,
-                "SELECT INTO query does not return tuples",
-            ))),
+    /// 42601 for a text that gives no rows, before it has done anything.
+    fn check_text_gives_rows(&mut self, text: &Piece) -> Result<()> {
+        // What else is wrong with it is said where it runs.
+        let Ok([statement]) = <[_; 1]>::try_from(self.parse_as_set(&text.text)?) else {
+            return Ok(());
+        };
+        let is_query =
+            matches!(statement.node(), NodeEnum::SelectStmt(select) if !has_into(select));
+        if is_query {
+            return Ok(());
+        }
+        let planned = self.plan(&statement, &[], true, None);
+        match planned {
+            Ok((planned, _)) => check_gives_rows(&planned, &statement, text),
+            Err(_) => Ok(()),
         }
     }
 
@@ -348,13 +351,13 @@ impl Session {
         let mut rows = RowStore::of("The rows of a statement");
         let planned = match using {
             None => {
-                self.check_gives_rows(query)?;
-                let ran = self.run_piece(query, &frame.slots, &mut rows, usize::MAX);
-                ran.map_err(|error| query.explain(error))?.1
+                let compiled = self.compiled(query, &frame.slots)?;
+                check_gives_rows(&compiled.planned, &compiled.statement, query)?;
+                self.rows_of_piece(query, &mut rows, frame)?
             }
             Some(using) => {
                 let text = self.dynamic_text(query, using, frame)?;
-                self.check_gives_rows(&text.0)?;
+                self.check_text_gives_rows(&text.0)?;
                 let (_, planned) = self.dynamic(&text, &mut rows, usize::MAX, frame)?;
                 planned.ok_or_else(|| {
                     Error::new(
@@ -484,6 +487,19 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// # Errors
+/// 42601 for a statement that gives no rows.
+fn check_gives_rows(planned: &Planned, statement: &Statement, piece: &Piece) -> Result<()> {
+    if planned.columns.is_some() {
+        return Ok(());
+    }
+    let command = command_of(statement);
+    Err(piece.explain(Error::new(
+        SqlState::SYNTAX_ERROR,
+        format!("{command} query does not return tuples"),
+    )))
 }
 
 fn outs_of(frame: &Frame<'_>) -> Row {

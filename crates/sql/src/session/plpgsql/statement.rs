@@ -221,6 +221,34 @@ impl Session {
         checks.errors.too_many_rows || checks.warnings.too_many_rows
     }
 
+    /// All rows of a statement, be it one with a plan or one like EXPLAIN.
+    pub(super) fn rows_of_piece(
+        &mut self,
+        piece: &Piece,
+        rows: &mut RowStore,
+        frame: &mut Frame<'_>,
+    ) -> Result<Rc<Planned>> {
+        let compiled = self.compiled(piece, &frame.slots)?;
+        if compiled.planned.bound.is_some() {
+            let ran = self.run_piece(piece, &frame.slots, rows, usize::MAX);
+            return Ok(ran.map_err(|error| piece.explain(error))?.1);
+        }
+        about(compiled.statement.node()).in_plpgsql.check(false)?;
+        self.ensure_open()?;
+        let params = compiled.values(&frame.slots);
+        let mut kept = KeptRows::new(frame.sink);
+        self.utility(&mut Given {
+            statement: &compiled.statement,
+            params: &params,
+            param_types: &[],
+            sink: &mut kept,
+            alone: false,
+        })
+        .map_err(|error| piece.explain(error))?;
+        *rows = kept.into_rows();
+        Ok(compiled.planned.clone())
+    }
+
     fn sql_utility(
         &mut self,
         piece: &Piece,
