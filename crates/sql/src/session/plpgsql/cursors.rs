@@ -16,7 +16,8 @@
 //! loop goes over is read to its end before COMMIT and ROLLBACK in the loop.
 //!
 //! # What it leaves out
-//! Cursors over INSERT, UPDATE and DELETE with RETURNING (0A000).
+//! Cursors over INSERT, UPDATE and DELETE with RETURNING, and over what has rows without being a query,
+//! such as SHOW (0A000). Loops go over all of these.
 //!
 //! Source: PostgreSQL 15 manual, section 43.7.
 
