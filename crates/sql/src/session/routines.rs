@@ -84,7 +84,7 @@ pub(super) struct Body {
 
 enum BodyCode {
     Sql(SqlCode),
-    PlPgSql(Code),
+    PlPgSql(Box<Code>),
 }
 
 /// The statements of a function in SQL.
@@ -405,7 +405,7 @@ impl Session {
             Language::Sql => BodyCode::Sql(self.compile_sql(call)?),
             Language::PlPgSql => {
                 let signature = signature_of(call, shown);
-                BodyCode::PlPgSql(self.compile_plpgsql(&routine.body, &signature)?)
+                BodyCode::PlPgSql(Box::new(self.compile_plpgsql(&routine.body, &signature)?))
             }
             // What is there is computed where it is called.
             Language::C | Language::Internal => {
