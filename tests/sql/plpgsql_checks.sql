@@ -1,4 +1,4 @@
--- names: zpk
+-- names: zpk zpl
 -- What PL/pgSQL looks at beyond its statements: snapshots, second rows, settings, where it is.
 create table zpk (a int, b text);
 insert into zpk values (1, 'x');
@@ -241,3 +241,27 @@ fetch zpk_one;
 fetch prior zpk_one;
 rollback;
 drop function zpk_explain, zpk_makes, zpk_makes2;
+
+-- As many columns as variables, wherever rows go into variables.
+set plpgsql.extra_errors = 'strict_multi_assignment';
+do $$ declare x int; y int; begin for x, y in select 1, 2 loop raise notice '% %', x, y; end loop; for x, y in select 1 loop null; end loop; end $$;
+do $$ declare x int; y int; begin for x in execute 'select 1, 2' loop null; end loop; end $$;
+do $$ declare c cursor for select 1, 2; x int; begin open c; fetch c into x; end $$;
+do $$ declare c cursor for select 1, 2; x int; begin open c; move c; fetch c into x; raise notice 'none %', x; end $$;
+do $$ declare c cursor for select 1, 2; begin for r in c loop raise notice '%', r; end loop; end $$;
+reset plpgsql.extra_errors;
+
+-- A cursor over the rows of a trigger's statement, opened for a text.
+create table zpl (a int);
+create function zpl_trigger() returns trigger language plpgsql as $$
+declare c refcursor; n int;
+begin
+  open c for execute 'select sum(a) from added';
+  fetch c into n;
+  raise notice 'sum %', n;
+  return null;
+end $$;
+create trigger zpl_after after insert on zpl referencing new table as added for each statement execute function zpl_trigger();
+insert into zpl values (1), (2);
+drop table zpl;
+drop function zpl_trigger;

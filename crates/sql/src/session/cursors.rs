@@ -46,12 +46,18 @@ mod option {
     pub const HOLD: i32 = 0x20;
 }
 
+/// What the rows of a cursor are.
+#[derive(Debug)]
+pub(super) struct Shape {
+    pub columns: Vec<Column>,
+    pub types: Vec<TypeId>,
+}
+
 /// A cursor.
 #[derive(Debug)]
 pub(super) struct NamedCursor {
     info: CursorInfo,
-    columns: Vec<Column>,
-    types: Vec<TypeId>,
+    shape: Rc<Shape>,
     /// What gives further rows; none once the rows are held for good.
     query: Option<Running>,
     /// The first rows, as many as were read, if it may have to go back.
@@ -83,7 +89,7 @@ impl NamedCursor {
         };
         let row = kept.get(self.position as usize - 1, &mut self.reader);
         let row = row.ok().flatten()?;
-        row.get(self.types.len()..).map(<[Datum]>::to_vec)
+        row.get(self.shape.types.len()..).map(<[Datum]>::to_vec)
     }
 
     /// Once moving has failed, it uses nothing any more.
@@ -202,8 +208,10 @@ impl Session {
         let name = info.name.clone();
         let cursor = NamedCursor {
             info: info.clone(),
-            columns: planned.columns.clone().unwrap_or_default(),
-            types: planned.types.clone(),
+            shape: Rc::new(Shape {
+                columns: planned.columns.clone().unwrap_or_default(),
+                types: planned.types.clone(),
+            }),
             query: Some(query),
             kept: None,
             reader: None,
@@ -271,7 +279,7 @@ impl Session {
     pub fn cursor_portal(&self, name: &str) -> Option<Portal> {
         let cursor = self.cursors.get(name)?;
         Some(Portal {
-            prepared: Rc::new(Prepared::of_columns(cursor.columns.clone())),
+            prepared: Rc::new(Prepared::of_columns(cursor.shape.columns.clone())),
             params: Default::default(),
             progress: Progress::Cursor(name.to_owned()),
         })
@@ -348,7 +356,7 @@ impl Session {
     pub(super) fn fetch_columns(&self, fetch: &FetchStmt) -> Result<Option<Vec<Column>>> {
         let name = &fetch.portalname;
         let cursor = self.cursors.get(name).ok_or_else(|| missing(name))?;
-        Ok((!fetch.ismove).then(|| cursor.columns.clone()))
+        Ok((!fetch.ismove).then(|| cursor.shape.columns.clone()))
     }
 
     /// FETCH and MOVE.
@@ -526,7 +534,7 @@ impl Session {
             let Some(row) = row.transpose()?.flatten() else {
                 break;
             };
-            self.give_rows(std::slice::from_ref(&row), &cursor.types, sink)?;
+            self.give_rows(std::slice::from_ref(&row), &cursor.shape.types, sink)?;
         }
         Ok(())
     }
@@ -579,13 +587,13 @@ impl Session {
         }
     }
 
-    /// The columns of a cursor's rows, and their types.
+    /// What a cursor's rows are.
     ///
     /// # Errors
     /// 34000 for a cursor that is not there.
-    pub(super) fn cursor_shape(&self, name: &str) -> Result<(Vec<Column>, Vec<TypeId>)> {
+    pub(super) fn cursor_shape(&self, name: &str) -> Result<Rc<Shape>> {
         let cursor = self.cursors.get(name).ok_or_else(|| missing(name))?;
-        Ok((cursor.columns.clone(), cursor.types.clone()))
+        Ok(cursor.shape.clone())
     }
 
     /// A name that no cursor has.

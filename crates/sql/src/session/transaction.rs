@@ -390,6 +390,7 @@ impl Session {
         // What could not be said before the error is no part of what comes next.
         self.shared.remarks.take();
         self.nested.clear();
+        self.places.clear();
         self.shared.firing.clear();
         self.in_use.clear();
         while self.shared.settings.is_acting() {

@@ -32,29 +32,15 @@ use super::super::statements::about;
 use super::super::Session;
 use super::code::{BoundCursor, CountCode, CursorCall, OpenCode, Step, StepKind, Target};
 use super::compile::Compiler;
-use super::piece::{add_context, Names, Piece, PieceKind, View};
+use super::loops::Turns;
+use super::piece::{add_context, Names, Piece, PieceKind};
 use super::run::{at_line, Flow, Frame};
 use execution::state::prepared::Planned;
 use execution::state::{CursorInfo, KeptRows};
-use planner::bind::Variables;
 use syntax::parser::{NodeEnum, Statement};
 use syntax::plpgsql::ast::{Count, CursorDeclaration, CursorUse, Fragment, Loop, Opened};
 use syntax::plpgsql::parse::fold;
 use types::{Datum, TypeId};
-
-/// How many rows a loop over a query fetches at a time, as in PostgreSQL: few at first, for it may be
-/// left soon.
-const AHEAD: [i64; 2] = [10, 50];
-
-/// The turns of a loop over fetched rows.
-struct Turns<'t> {
-    step: &'t Step,
-    label: Option<&'t String>,
-    targets: &'t [Target],
-    body: &'t [Step],
-    /// How many rows are fetched at a time; the last number goes on.
-    ahead: &'t [i64],
-}
 
 /// What errors call a statement.
 pub(super) fn command_of(statement: &Statement) -> &'static str {
@@ -387,11 +373,7 @@ impl Session {
         let command = command_of(&self.compiled(query, &frame.slots)?.statement);
         let settled = self.settled(query, &frame.slots);
         let (planned, params) = settled.map_err(|error| query.explain(error))?;
-        let info = self.cursor_info(name, &query.text, (&planned, command), scroll)?;
-        let name = info.name.clone();
-        let opened = self.open_cursor(info, planned, params.into());
-        opened.map_err(|error| query.explain(error))?;
-        Ok(name)
+        self.start_cursor((name, query), (planned, command), params, scroll)
     }
 
     /// The statement that a text is.
@@ -418,20 +400,26 @@ impl Session {
         (params, types): (Vec<Datum>, &[TypeId]),
     ) -> Result<String> {
         let statement = self.only_query(text)?;
+        let planned = self.plan_text(&statement, text, types, true);
+        let planned = planned
+            .and_then(|planned| self.settle_text(planned, &statement, text, types, true))
+            .map_err(|error| text.explain(error))?;
         let command = command_of(&statement);
-        let plan = |session: &mut Session| Ok(Rc::new(session.plan_cursor(&statement, types)?));
-        let planned = plan(self).and_then(|planned| {
-            let planned = self.settle_plan(planned, plan)?;
-            if let Some(bound) = &planned.bound {
-                self.check_bound(bound, statement.node())?;
-            }
-            Ok(planned)
-        });
-        let planned = planned.map_err(|error| text.explain(error))?;
-        let info = self.cursor_info(name, &text.text, (&planned, command), scroll)?;
+        self.start_cursor((name, text), (planned, command), params, scroll)
+    }
+
+    /// Begins the query of a cursor, which gets a name if it has none; its name.
+    fn start_cursor(
+        &mut self,
+        (name, query): (Option<String>, &Piece),
+        (planned, command): (Rc<Planned>, &str),
+        params: Vec<Datum>,
+        scroll: Option<bool>,
+    ) -> Result<String> {
+        let info = self.cursor_info(name, &query.text, (&planned, command), scroll)?;
         let name = info.name.clone();
         let opened = self.open_cursor(info, planned, params.into());
-        opened.map_err(|error| text.explain(error))?;
+        opened.map_err(|error| query.explain(error))?;
         Ok(name)
     }
 
@@ -530,13 +518,16 @@ impl Session {
         targets: &[Target],
         frame: &mut Frame<'_>,
     ) -> Result<bool> {
-        let (columns, types) = self.cursor_shape(&fetch.portalname)?;
+        let shape = self.cursor_shape(&fetch.portalname)?;
         let mut kept = KeptRows::new(frame.sink);
         self.fetch(fetch, &mut kept)?;
         let row = kept.into_rows().into_iter().next();
         let found = row.is_some();
-        let row = row.unwrap_or_else(|| vec![Datum::Null; types.len()]);
-        self.fill_row(targets, (&types, Some(&columns)), row, frame)?;
+        if found {
+            self.check_count(targets, shape.types.len(), frame)?;
+        }
+        let row = row.unwrap_or_else(|| vec![Datum::Null; shape.types.len()]);
+        self.fill_row(targets, (&shape.types, Some(&shape.columns)), row, frame)?;
         Ok(found)
     }
 
@@ -560,11 +551,10 @@ impl Session {
         else {
             return Err(Error::internal("no loop over a cursor"));
         };
-        let here = |error: Error, frame: &Frame<'_>| at_line(error, step, &frame.name);
         let opened = self
             .free_name(*cursor, frame)
             .and_then(|given| self.open_bound(given, call, frame));
-        let name = opened.map_err(|error| here(error, frame))?;
+        let name = opened.map_err(|error| at_line(error, step, &frame.name))?;
         let was_null = frame.slots[*cursor].value.is_null();
         frame.slots[*cursor].value = Datum::text(&name);
         let targets = [Target {
@@ -595,7 +585,7 @@ impl Session {
         }
         let settled = self.settled(query, &frame.slots);
         let (planned, params) = settled.map_err(|error| query.explain(error))?;
-        let name = self.start_loop(query, planned, params)?;
+        let name = self.start_cursor((None, query), (planned, "SELECT"), params, Some(false))?;
         Ok(Some(name))
     }
 
@@ -605,67 +595,21 @@ impl Session {
         (text, params, types): &(Piece, Vec<Datum>, Vec<TypeId>),
     ) -> Result<Option<String>> {
         let statement = self.only_query(text)?;
-        let plan = |session: &mut Session| {
-            let view = View::of(&text.names, &[]);
-            let variables = (!text.names.rows.is_empty()).then_some(&view as &dyn Variables);
-            let planned = session.plan(&statement, types, false, variables)?.0;
-            Ok(Rc::new(planned))
-        };
-        let planned = plan(self).map_err(|error| text.explain(error))?;
+        let planned = self.plan_text(&statement, text, types, false);
+        let planned = planned.map_err(|error| text.explain(error))?;
         check_gives_rows(&planned, command_of(&statement))?;
         if !reads_only(&planned) {
             return Ok(None);
         }
-        let planned = self.settle_plan(planned, plan);
+        let planned = self.settle_text(planned, &statement, text, types, false);
         let planned = planned.map_err(|error| text.explain(error))?;
-        if let Some(bound) = &planned.bound {
-            self.check_bound(bound, statement.node())?;
-        }
-        let name = self.start_loop(text, planned, params.clone())?;
+        let started = (planned, "SELECT");
+        let name = self.start_cursor((None, text), started, params.clone(), Some(false))?;
         Ok(Some(name))
     }
 
-    fn start_loop(
-        &mut self,
-        query: &Piece,
-        planned: Rc<Planned>,
-        params: Vec<Datum>,
-    ) -> Result<String> {
-        let info = self.cursor_info(None, &query.text, (&planned, "SELECT"), Some(false))?;
-        let name = info.name.clone();
-        let opened = self.open_cursor(info, planned, params.into());
-        opened.map_err(|error| query.explain(error))?;
-        Ok(name)
-    }
-
-    /// A loop over a query that has been opened.
-    pub(super) fn each_of_query(
-        &mut self,
-        step: &Step,
-        name: &str,
-        frame: &mut Frame<'_>,
-    ) -> Result<Flow> {
-        let StepKind::ForEach {
-            label,
-            targets,
-            body,
-            ..
-        } = &step.kind
-        else {
-            return Err(Error::internal("no loop over rows"));
-        };
-        let turns = Turns {
-            step,
-            label: label.as_ref(),
-            targets,
-            body,
-            ahead: &AHEAD,
-        };
-        self.each_fetched(name, &turns, frame)
-    }
-
     /// Goes over the rows of a cursor, and closes it however that ends.
-    fn each_fetched(
+    pub(super) fn each_fetched(
         &mut self,
         name: &str,
         turns: &Turns<'_>,
@@ -687,14 +631,13 @@ impl Session {
         turns: &Turns<'_>,
         frame: &mut Frame<'_>,
     ) -> Result<Flow> {
-        let (columns, types) = self.cursor_shape(name)?;
+        let shape = self.cursor_shape(name)?;
         let mut fetch = FetchStmt {
             direction: FetchDirection::FetchForward as i32,
             how_many: 0,
             portalname: name.to_owned(),
             ismove: false,
         };
-        let here = |error: Error, frame: &Frame<'_>| at_line(error, turns.step, &frame.name);
         let mut any = false;
         let mut round = 0;
         let flow = 'turns: loop {
@@ -703,14 +646,12 @@ impl Session {
             let mut kept = KeptRows::new(frame.sink);
             let fetched = self.fetch(&fetch, &mut kept);
             let rows = kept.into_rows();
-            fetched.map_err(|error| here(error, frame))?;
+            fetched.map_err(|error| at_line(error, turns.step, &frame.name))?;
             any |= !rows.is_empty();
             let is_last = (rows.len() as i64) < fetch.how_many;
             for row in rows {
-                self.tick(frame)?;
-                self.fill_row(turns.targets, (&types, Some(&columns)), row, frame)
-                    .map_err(|error| here(error, frame))?;
-                if let Some(flow) = self.turn(turns.label, turns.body, frame)? {
+                let shape = (shape.types.as_slice(), Some(shape.columns.as_slice()));
+                if let Some(flow) = self.turn_with(turns, shape, row, frame)? {
                     break 'turns flow;
                 }
             }

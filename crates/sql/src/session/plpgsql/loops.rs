@@ -6,13 +6,29 @@ use std::sync::Arc;
 use base::{Error, Result, SqlState};
 
 use super::super::in_use::Using;
-use super::super::Session;
+use super::super::{Column, Session};
 use super::code::{RowsFrom, Step, StepKind, Target};
 use super::piece::Piece;
 use super::run::{at_line, Flow, Frame};
+use super::statement::Wanted;
 use execution::kept::RowStore;
 use execution::state::prepared::Planned;
+use planner::plan::Row;
 use types::{Datum, TypeId};
+
+/// How many rows a loop over a query fetches at a time, as in PostgreSQL: few at first, for it may be
+/// left soon.
+const AHEAD: [i64; 2] = [10, 50];
+
+/// The turns of a loop over rows.
+pub(super) struct Turns<'t> {
+    pub step: &'t Step,
+    pub label: Option<&'t String>,
+    pub targets: &'t [Target],
+    pub body: &'t [Step],
+    /// How many rows of a cursor are fetched at a time; the last number goes on.
+    pub ahead: &'t [i64],
+}
 
 /// What a loop over rows reads.
 enum Source {
@@ -53,20 +69,30 @@ impl Session {
                 }
             },
             StepKind::ForEach {
-                source, targets, ..
+                label,
+                targets,
+                source,
+                body,
             } => {
+                let turns = Turns {
+                    step,
+                    label: label.as_ref(),
+                    targets,
+                    body,
+                    ahead: &AHEAD,
+                };
                 let rows = self.loop_rows(source, targets, frame);
                 let rows = rows.map_err(|error| at_line(error, step, &frame.name))?;
                 let rows = match rows {
-                    Source::Cursor(name) => return self.each_of_query(step, &name, frame),
+                    Source::Cursor(name) => return self.each_fetched(&name, &turns, frame),
                     Source::Rows(rows) => rows,
                 };
                 match rows.planned.clone() {
                     // As in PostgreSQL, where the statement ends with the loop.
                     Some(planned) => self.using(Using::Plan(planned), |session| {
-                        session.each_row(step, rows, frame)
+                        session.each_row(&turns, rows, frame)
                     }),
-                    None => self.each_row(step, rows, frame),
+                    None => self.each_row(&turns, rows, frame),
                 }
             }
             StepKind::ForCursor { .. } => self.each_of_cursor(step, frame),
@@ -93,7 +119,8 @@ impl Session {
                 if let Some(name) = self.open_dynamic_loop(&text)? {
                     return Ok(Source::Cursor(name));
                 }
-                let (_, planned) = self.dynamic(&text, &mut rows, usize::MAX, frame)?;
+                let (_, planned) =
+                    self.dynamic(&text, &mut rows, Wanted::Most(usize::MAX), frame)?;
                 planned.ok_or_else(|| Error::internal("rows that nothing describes"))?
             }
             RowsFrom::Elements(array, slice) => {
@@ -193,25 +220,18 @@ impl Session {
         })
     }
 
-    fn each_row(&mut self, step: &Step, rows: LoopRows, frame: &mut Frame<'_>) -> Result<Flow> {
-        let StepKind::ForEach {
-            label,
-            targets,
-            body,
-            ..
-        } = &step.kind
-        else {
-            return Err(Error::internal("no loop over rows"));
-        };
+    fn each_row(
+        &mut self,
+        turns: &Turns<'_>,
+        rows: LoopRows,
+        frame: &mut Frame<'_>,
+    ) -> Result<Flow> {
         let any = !rows.rows.is_empty();
+        let columns = rows.planned.as_ref().and_then(|it| it.columns.as_deref());
+        let shape = (rows.types.as_slice(), columns);
         let mut flow = Flow::Next;
         for row in rows.rows {
-            self.tick(frame)?;
-            let columns = rows.planned.as_ref().and_then(|it| it.columns.as_deref());
-            let shape = (rows.types.as_slice(), columns);
-            self.fill_row(targets, shape, row, frame)
-                .map_err(|error| at_line(error, step, &frame.name))?;
-            if let Some(end) = self.turn(label.as_ref(), body, frame)? {
+            if let Some(end) = self.turn_with(turns, shape, row, frame)? {
                 flow = end;
                 break;
             }
@@ -220,8 +240,24 @@ impl Session {
         Ok(flow)
     }
 
+    /// One turn of a loop with a row of these types and columns.
+    pub(super) fn turn_with(
+        &mut self,
+        turns: &Turns<'_>,
+        shape: (&[TypeId], Option<&[Column]>),
+        row: Row,
+        frame: &mut Frame<'_>,
+    ) -> Result<Option<Flow>> {
+        self.tick(frame)?;
+        let counted = self.check_count(turns.targets, shape.0.len(), frame);
+        counted
+            .and_then(|()| self.fill_row(turns.targets, shape, row, frame))
+            .map_err(|error| at_line(error, turns.step, &frame.name))?;
+        self.turn(turns.label, turns.body, frame)
+    }
+
     /// One turn of a loop; some flow when the loop ends with it.
-    pub(super) fn turn(
+    fn turn(
         &mut self,
         label: Option<&String>,
         body: &[Step],

@@ -12,18 +12,17 @@ use std::rc::Rc;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::CallStmt;
 
-use super::super::plan::has_into;
 use super::super::Session;
 use super::code::ReturnKind;
 use super::compile::Compiler;
 use super::cursors::command_of;
 use super::piece::{Names, Piece, Shape};
 use super::run::Frame;
+use super::statement::{check_returns_rows, Wanted};
 use catalog::{RelationRef, Table};
 use execution::kept::RowStore;
-use execution::state::prepared::Planned;
 use planner::plan::Row;
-use syntax::parser::{NodeEnum, Statement};
+use syntax::parser::NodeEnum;
 use syntax::plpgsql::ast::Fragment;
 use syntax::plpgsql::parse::fold;
 use types::{Datum, Record, TypeId, NO_TYPMOD};
@@ -322,25 +321,6 @@ impl Session {
         self.keep_row(row, frame)
     }
 
-    /// # Errors
-    /// 42601 for a text that gives no rows, before it has done anything.
-    fn check_text_gives_rows(&mut self, text: &Piece) -> Result<()> {
-        // What else is wrong with it is said where it runs.
-        let Ok([statement]) = <[_; 1]>::try_from(self.parse_as_set(&text.text)?) else {
-            return Ok(());
-        };
-        let is_query =
-            matches!(statement.node(), NodeEnum::SelectStmt(select) if !has_into(select));
-        if is_query {
-            return Ok(());
-        }
-        let planned = self.plan(&statement, &[], true, None);
-        match planned {
-            Ok((planned, _)) => check_gives_rows(&planned, &statement, text),
-            Err(_) => Ok(()),
-        }
-    }
-
     /// RETURN QUERY and RETURN QUERY EXECUTE.
     pub(super) fn return_query(
         &mut self,
@@ -352,13 +332,13 @@ impl Session {
         let planned = match using {
             None => {
                 let compiled = self.compiled(query, &frame.slots)?;
-                check_gives_rows(&compiled.planned, &compiled.statement, query)?;
+                check_returns_rows(&compiled.planned, command_of(&compiled.statement))
+                    .map_err(|error| query.explain(error))?;
                 self.rows_of_piece(query, &mut rows, frame)?
             }
             Some(using) => {
                 let text = self.dynamic_text(query, using, frame)?;
-                self.check_text_gives_rows(&text.0)?;
-                let (_, planned) = self.dynamic(&text, &mut rows, usize::MAX, frame)?;
+                let (_, planned) = self.dynamic(&text, &mut rows, Wanted::All, frame)?;
                 planned.ok_or_else(|| {
                     Error::new(
                         SqlState::SYNTAX_ERROR,
@@ -487,19 +467,6 @@ impl Session {
         }
         Ok(())
     }
-}
-
-/// # Errors
-/// 42601 for a statement that gives no rows.
-fn check_gives_rows(planned: &Planned, statement: &Statement, piece: &Piece) -> Result<()> {
-    if planned.columns.is_some() {
-        return Ok(());
-    }
-    let command = command_of(statement);
-    Err(piece.explain(Error::new(
-        SqlState::SYNTAX_ERROR,
-        format!("{command} query does not return tuples"),
-    )))
 }
 
 fn outs_of(frame: &Frame<'_>) -> Row {

@@ -10,17 +10,19 @@ use std::rc::Rc;
 
 use base::{Error, Result, SqlState};
 
-use super::super::plan::has_into;
+use super::super::plan::{has_into, Way};
 use super::super::run::Output;
 use super::super::statements::{about, Given, InPlpgsql};
 use super::super::{NoticeSeverity, Prepared, Session};
 use super::code::{IntoCode, Target};
+use super::cursors::command_of;
 use super::piece::{shown_params, Compiled, Piece, PieceKind, View};
 use super::run::Frame;
 use execution::kept::RowStore;
 use execution::state::prepared::Planned;
 use execution::state::KeptRows;
-use syntax::parser::{self, NodeEnum};
+use planner::bind::Variables;
+use syntax::parser::{NodeEnum, Statement};
 use types::{Datum, TypeId};
 
 /// What is known of the rows that INTO takes from.
@@ -30,6 +32,15 @@ struct Filled<'a> {
     writes: bool,
     /// The parameters, which errors may show.
     params: Params<'a>,
+}
+
+/// Which rows of a text are wanted.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Wanted {
+    /// At most so many, if it gives any.
+    Most(usize),
+    /// All; a text that gives none is refused (42601) before it does anything.
+    All,
 }
 
 enum Params<'a> {
@@ -48,10 +59,10 @@ impl Session {
         using: &[Piece],
         frame: &mut Frame<'_>,
     ) -> Result<()> {
-        let most = rows_wanted(into);
+        let wanted = Wanted::Most(rows_wanted(into));
         let mut rows = RowStore::of("The rows of a statement");
         let text = self.dynamic_text(query, using, frame)?;
-        let (count, planned) = self.dynamic(&text, &mut rows, most, frame)?;
+        let (count, planned) = self.dynamic(&text, &mut rows, wanted, frame)?;
         frame.rows = count;
         match (into, planned) {
             (Some(into), Some(planned)) => {
@@ -130,7 +141,7 @@ impl Session {
     }
 
     /// Whether there are as many columns as variables, where that is asked for.
-    fn check_count(
+    pub(super) fn check_count(
         &mut self,
         targets: &[Target],
         given: usize,
@@ -234,18 +245,9 @@ impl Session {
             return Ok(ran.map_err(|error| piece.explain(error))?.1);
         }
         about(compiled.statement.node()).in_plpgsql.check(false)?;
-        self.ensure_open()?;
         let params = compiled.values(&frame.slots);
-        let mut kept = KeptRows::new(frame.sink);
-        self.utility(&mut Given {
-            statement: &compiled.statement,
-            params: &params,
-            param_types: &[],
-            sink: &mut kept,
-            alone: false,
-        })
-        .map_err(|error| piece.explain(error))?;
-        *rows = kept.into_rows();
+        let given = self.utility_rows(&compiled.statement, &params, frame);
+        *rows = given.map_err(|error| piece.explain(error))?;
         Ok(compiled.planned.clone())
     }
 
@@ -256,15 +258,8 @@ impl Session {
         frame: &mut Frame<'_>,
     ) -> Result<()> {
         about(compiled.statement.node()).in_plpgsql.check(false)?;
-        self.ensure_open()?;
-        self.utility(&mut Given {
-            statement: &compiled.statement,
-            params: &[],
-            param_types: &[],
-            sink: &mut KeptRows::new(frame.sink),
-            alone: false,
-        })
-        .map_err(|error| piece.explain(error))?;
+        self.utility_rows(&compiled.statement, &[], frame)
+            .map_err(|error| piece.explain(error))?;
         match compiled.planned.columns {
             None => Ok(()),
             Some(_) => Err(Error::new(
@@ -321,7 +316,7 @@ impl Session {
         &mut self,
         (shown, params, types): &(Piece, Vec<Datum>, Vec<TypeId>),
         rows: &mut RowStore,
-        most: usize,
+        wanted: Wanted,
         frame: &mut Frame<'_>,
     ) -> Result<(u64, Option<Rc<Planned>>)> {
         let parsed = self.parse_as_set(&shown.text);
@@ -340,7 +335,7 @@ impl Session {
         let makes_table =
             matches!(statement.node(), NodeEnum::SelectStmt(select) if has_into(select));
         let outcome = self.running_text(&shown.shown, |session| {
-            session.dynamic_statement(statement, params, types, rows, most, frame)
+            session.dynamic_statement(statement, (shown, params, types), rows, wanted, frame)
         });
         let outcome = outcome.map_err(|error| shown.explain(error))?;
         match makes_table {
@@ -357,64 +352,114 @@ impl Session {
 
     fn dynamic_statement(
         &mut self,
-        statement: parser::Statement,
-        params: &[Datum],
-        types: &[TypeId],
+        statement: Statement,
+        (text, params, types): (&Piece, &[Datum], &[TypeId]),
         rows: &mut RowStore,
-        most: usize,
+        wanted: Wanted,
         frame: &mut Frame<'_>,
     ) -> Result<(u64, Option<Rc<Planned>>)> {
-        if !frame.rows_named.rows.is_empty() && about(statement.node()).is_planned() {
-            return self.dynamic_over_rows(&statement, (params, types), rows, most, frame);
-        }
-        let prepared: Rc<Prepared> = self.prepare_statement(statement, types, false)?;
-        let planned = self.current_plan(&prepared)?;
-        if planned.bound.is_none() {
-            if let Some(statement) = prepared.statement() {
-                self.ensure_open()?;
-                let mut kept = KeptRows::new(frame.sink);
-                self.utility(&mut Given {
-                    statement,
-                    params,
-                    param_types: &[],
-                    sink: &mut kept,
-                    alone: false,
-                })?;
-                for row in kept.into_rows().into_iter().take(most) {
-                    rows.push(row)?;
+        let most = match wanted {
+            Wanted::Most(most) => most,
+            Wanted::All => usize::MAX,
+        };
+        let command = command_of(&statement);
+        let check = |planned: &Planned| match wanted {
+            Wanted::All => check_returns_rows(planned, command),
+            Wanted::Most(_) => Ok(()),
+        };
+        let planned = if !text.names.rows.is_empty() && about(statement.node()).is_planned() {
+            let planned = self.plan_text(&statement, text, types, false)?;
+            check(&planned)?;
+            self.settle_text(planned, &statement, text, types, false)?
+        } else {
+            let prepared: Rc<Prepared> = self.prepare_statement(statement, types, false)?;
+            let planned = self.current_plan(&prepared)?;
+            check(&planned)?;
+            if planned.bound.is_none() {
+                if let Some(statement) = prepared.statement() {
+                    for row in self
+                        .utility_rows(statement, params, frame)?
+                        .into_iter()
+                        .take(most)
+                    {
+                        rows.push(row)?;
+                    }
                 }
+                let described = planned.columns.is_some().then_some(planned);
+                return Ok((rows.len() as u64, described));
             }
-            let described = planned.columns.is_some().then_some(planned);
-            return Ok((rows.len() as u64, described));
-        }
-        let planned = self.settle_plan(planned, |session| session.current_plan(&prepared))?;
+            self.settle_plan(planned, |session| session.current_plan(&prepared))?
+        };
         let count = self.run_plan(&planned, params, &mut Output::Rows(rows, most))?;
         let described = planned.columns.is_some().then(|| planned.clone());
         Ok((count, described))
     }
 
-    /// A statement that may name the rows of the statement that a trigger is for.
-    fn dynamic_over_rows(
+    /// What a statement without a plan of its own does; its rows.
+    fn utility_rows(
         &mut self,
-        statement: &parser::Statement,
-        (params, types): (&[Datum], &[TypeId]),
-        rows: &mut RowStore,
-        most: usize,
+        statement: &Statement,
+        params: &[Datum],
         frame: &mut Frame<'_>,
-    ) -> Result<(u64, Option<Rc<Planned>>)> {
-        let plan = |session: &mut Session| {
-            let view = View::of(&frame.rows_named, &[]);
-            let planned = session.plan(statement, types, false, Some(&view))?.0;
-            Ok(Rc::new(planned))
+    ) -> Result<RowStore> {
+        self.ensure_open()?;
+        let mut kept = KeptRows::new(frame.sink);
+        self.utility(&mut Given {
+            statement,
+            params,
+            param_types: &[],
+            sink: &mut kept,
+            alone: false,
+        })?;
+        Ok(kept.into_rows())
+    }
+
+    /// The plan of a text, which may name the rows of the statement that a trigger is for.
+    pub(super) fn plan_text(
+        &mut self,
+        statement: &Statement,
+        text: &Piece,
+        types: &[TypeId],
+        for_cursor: bool,
+    ) -> Result<Rc<Planned>> {
+        let view = View::of(&text.names, &[]);
+        let variables = (!text.names.rows.is_empty()).then_some(&view as &dyn Variables);
+        let way = Way {
+            for_cursor,
+            ..Way::default()
         };
-        let planned = plan(self)?;
-        let planned = self.settle_plan(planned, plan)?;
+        let planned = self.plan_watched(statement, types, false, variables, way);
+        Ok(Rc::new(planned?.0))
+    }
+
+    /// Takes the locks of such a plan, and plans anew until nothing changes.
+    pub(super) fn settle_text(
+        &mut self,
+        planned: Rc<Planned>,
+        statement: &Statement,
+        text: &Piece,
+        types: &[TypeId],
+        for_cursor: bool,
+    ) -> Result<Rc<Planned>> {
+        let planned = self.settle_plan(planned, |session| {
+            session.plan_text(statement, text, types, for_cursor)
+        })?;
         if let Some(bound) = &planned.bound {
             self.check_bound(bound, statement.node())?;
         }
-        let count = self.run_plan(&planned, params, &mut Output::Rows(rows, most))?;
-        let described = planned.columns.is_some().then(|| planned.clone());
-        Ok((count, described))
+        Ok(planned)
+    }
+}
+
+/// # Errors
+/// 42601 for a statement that gives no rows.
+pub(super) fn check_returns_rows(planned: &Planned, command: &str) -> Result<()> {
+    match planned.columns {
+        Some(_) => Ok(()),
+        None => Err(Error::new(
+            SqlState::SYNTAX_ERROR,
+            format!("{command} query does not return tuples"),
+        )),
     }
 }
 
