@@ -49,7 +49,9 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use crate::budget::{Account, Budget, Holder};
 use crate::error::{Error, ErrorClass, SqlState};
-use crate::limits::{COROUTINE_STACK_BYTES, LARGE_STACK_BYTES, WORK_PER_TURN};
+use crate::limits::{
+    COROUTINE_STACK_BYTES, LARGE_STACK_BYTES, POOLED_STACKS_MAX, POOLED_STACK_BYTES, WORK_PER_TURN,
+};
 use crate::sync::{latches_held, Mutex};
 
 /// Why a statement is told to stop.
@@ -211,6 +213,8 @@ struct Current {
     /// The task context of the latest resume, behind an erased lifetime.
     context: NonNull<()>,
     stack_limit: usize,
+    /// Whether it has been seen so deep that its stack is not worth keeping.
+    is_deep: bool,
 }
 
 thread_local! {
@@ -221,9 +225,6 @@ thread_local! {
     /// A coroutine is being dropped: what unwinds is no panic.
     static UNWINDING: Cell<bool> = const { Cell::new(false) };
 }
-
-/// Stacks that a thread keeps for later statements.
-const POOLED_STACKS_MAX: usize = 128;
 
 /// Waits for a future inside a coroutine.
 ///
@@ -437,6 +438,11 @@ pub fn check_depth() -> Result<(), Error> {
         return Ok(());
     };
     let here = std::ptr::from_ref(&current).addr();
+    if here < current.stack_limit + (COROUTINE_STACK_BYTES - POOLED_STACK_BYTES) && !current.is_deep
+    {
+        let is_deep = true;
+        CURRENT.with(|slot| slot.set(Some(Current { is_deep, ..current })));
+    }
     if here < current.stack_limit + RESERVE {
         return Err(Error::new(
             SqlState::STATEMENT_TOO_COMPLEX,
@@ -497,6 +503,7 @@ fn start<R: 'static>(
                 interrupts: shared,
                 context,
                 stack_limit,
+                is_deep: false,
             }));
         });
         body()
@@ -514,7 +521,7 @@ type Body<R> = Coroutine<NonNull<()>, (), R, DefaultStack>;
 /// A running coroutine: the future of its result.
 pub struct Run<R: 'static> {
     coroutine: Option<Body<R>>,
-    /// Whether its stack is one of those that are kept.
+    /// Whether its stack is one of those that are kept, unless it goes deep.
     is_pooled: bool,
     _interrupts: Arc<Interrupts>,
     not_send: PhantomData<*mut ()>,
@@ -537,12 +544,15 @@ impl<R> Future for Run<R> {
         let outer = Outer(outer);
         WORK.with(|done| done.set(0));
         let result = coroutine.resume(NonNull::from(cx).cast());
+        let inside = CURRENT.with(Cell::get);
         drop(outer);
         match result {
             CoroutineResult::Yield(()) => Poll::Pending,
             CoroutineResult::Return(value) => {
                 let coroutine = self.coroutine.take().expect("it has just returned");
-                self.put_away(coroutine.into_stack());
+                if self.is_pooled && inside.is_some_and(|inside| !inside.is_deep) {
+                    pool(coroutine.into_stack());
+                }
                 Poll::Ready(value)
             }
         }
@@ -559,7 +569,6 @@ impl<R> Drop for Run<R> {
             coroutine.force_unwind();
             UNWINDING.with(|flag| flag.set(unwinding));
             drop(outer);
-            self.put_away(coroutine.into_stack());
         }
     }
 }
@@ -573,14 +582,8 @@ impl Drop for Outer {
     }
 }
 
-impl<R> Run<R> {
-    fn put_away(&self, stack: DefaultStack) {
-        if self.is_pooled {
-            pool(stack);
-        }
-    }
-}
-
+/// Keeps a stack for a later statement. What was deep is not kept: its pages would stay taken, and
+/// nobody counts them.
 fn pool(stack: DefaultStack) {
     let _ = STACKS.try_with(|stacks| {
         let mut stacks = stacks.borrow_mut();
@@ -655,6 +658,31 @@ mod tests {
             Poll::Ready(Err(error)) => assert_eq!(error.state(), SqlState::STATEMENT_TOO_COMPLEX),
             other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn a_stack_that_was_deep_is_not_kept() {
+        fn down(to: usize) -> Result<u8, Error> {
+            let frame = std::hint::black_box([1_u8; 4_096]);
+            check_depth()?;
+            Ok(match to.checked_sub(frame.len()) {
+                Some(rest) => frame[0].max(down(rest)?),
+                None => frame[1],
+            })
+        }
+        let kept = || STACKS.with(|stacks| stacks.borrow().len());
+        let after = |bytes| {
+            let ended = poll(&mut run(Arc::default(), move || down(bytes).unwrap()));
+            assert_eq!(ended, Poll::Ready(1));
+            kept()
+        };
+        assert_eq!(after(POOLED_STACK_BYTES / 4), 1);
+        assert_eq!(
+            after(POOLED_STACK_BYTES),
+            0,
+            "it took the one that was kept"
+        );
+        assert_eq!(after(POOLED_STACK_BYTES / 4), 1);
     }
 
     #[test]

@@ -24,6 +24,13 @@ pub const ROW_VALUE_BYTES_MAX: usize = 4_000;
 /// many there are.
 pub const COROUTINE_STACK_BYTES: usize = 1 << 20;
 
+/// Stacks that a thread keeps for later statements.
+pub const POOLED_STACKS_MAX: usize = 64;
+
+/// A stack that was used beyond this is not kept, so that what a thread's stacks take between
+/// statements is at most this times [`POOLED_STACKS_MAX`].
+pub const POOLED_STACK_BYTES: usize = 256 << 10;
+
 /// Stack of what is deeply recursive and long, and gives way ([`crate::coro::on_large_stack`]).
 pub const LARGE_STACK_BYTES: usize = 64 << 20;
 
