@@ -70,8 +70,8 @@ pub enum Answer {
 
 /// The memory of a node.
 pub struct Budget {
-    limit: usize,
-    fixed: usize,
+    limit: AtomicUsize,
+    fixed: AtomicUsize,
     used: AtomicUsize,
     refusals: AtomicU64,
     book: Mutex<Book>,
@@ -88,7 +88,7 @@ struct Book {
 
 impl std::fmt::Debug for Budget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Budget({} of {})", self.used(), self.limit)
+        write!(f, "Budget({} of {})", self.used(), self.limit())
     }
 }
 
@@ -128,8 +128,8 @@ impl Budget {
     /// somebody waits for others.
     pub fn new(limit: usize, fixed: usize, pause: Pause) -> Budget {
         Budget {
-            limit,
-            fixed,
+            limit: AtomicUsize::new(limit),
+            fixed: AtomicUsize::new(fixed),
             used: AtomicUsize::new(fixed),
             refusals: AtomicU64::new(0),
             book: Mutex::default(),
@@ -140,12 +140,20 @@ impl Budget {
 
     /// All of it, in bytes.
     pub fn limit(&self) -> usize {
-        self.limit
+        self.limit.load(Ordering::Relaxed)
     }
 
     /// What has a bound of its own, in bytes.
     pub fn fixed(&self) -> usize {
-        self.fixed
+        self.fixed.load(Ordering::Relaxed)
+    }
+
+    /// Another part of the node takes so many bytes for good, from now on. Where that would leave
+    /// less than `least` for all others, the limit rises; whether it did.
+    pub fn fix(&self, bytes: usize, least: usize) -> bool {
+        let fixed = self.fixed.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        self.used.fetch_add(bytes, Ordering::AcqRel);
+        self.limit.fetch_max(fixed + least, Ordering::Relaxed) < fixed + least
     }
 
     /// What is taken, the fixed part included, in bytes.
@@ -168,7 +176,8 @@ impl Budget {
 
     /// Up to where anybody may take.
     fn open(&self) -> usize {
-        self.limit - self.limit / RESERVE_PART
+        let limit = self.limit();
+        limit - limit / RESERVE_PART
     }
 
     fn take_up_to(&self, most: usize, bytes: usize) -> bool {
@@ -182,7 +191,7 @@ impl Budget {
             return Answer::Granted;
         }
         let wanted = asks.reserved().saturating_add(bytes);
-        if wanted <= SMALL_BYTES_MAX && self.take_up_to(self.limit, bytes) {
+        if wanted <= SMALL_BYTES_MAX && self.take_up_to(self.limit(), bytes) {
             return Answer::Granted;
         }
         let told = {
@@ -203,7 +212,7 @@ impl Budget {
             self.refusals.fetch_add(1, Ordering::Relaxed);
             largest.refuse();
         }
-        match self.take_up_to(self.limit, bytes) {
+        match self.take_up_to(self.limit(), bytes) {
             true => Answer::Granted,
             false => Answer::Wait,
         }
@@ -222,7 +231,7 @@ impl Budget {
 
     /// Waits until so many bytes are free, or for as long as one waits; whether they are.
     pub async fn room(&self, bytes: usize) -> bool {
-        let room = || self.used().saturating_add(bytes) <= self.limit;
+        let room = || self.used().saturating_add(bytes) <= self.limit();
         let mut room = std::pin::pin!(self.given_back.until(|| room().then_some(())));
         let mut pause = (self.pause)();
         let there_is = std::future::poll_fn(|cx| match room.as_mut().poll(cx) {
@@ -239,7 +248,7 @@ impl Budget {
     fn give_back(&self, bytes: usize) {
         let before = self.used.fetch_sub(bytes, Ordering::AcqRel);
         assert!(
-            before >= bytes + self.fixed,
+            before >= bytes + self.fixed(),
             "{bytes} given back of {before}"
         );
         if before > self.open() {

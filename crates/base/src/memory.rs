@@ -292,6 +292,24 @@ mod tests {
     }
 
     #[test]
+    fn what_is_taken_for_good_later_leaves_something_for_others() {
+        let budget = budget(100 * MB, false);
+        let session = session(&budget);
+        let rows = kept(&session, 30 * MB).unwrap();
+        assert!(!budget.fix(39 * MB, 20 * MB), "there is room for it");
+        assert_eq!((budget.fixed(), budget.limit()), (40 * MB, 100 * MB));
+        assert_eq!(
+            state(kept(&session, 40 * MB)),
+            Some(SqlState::OUT_OF_MEMORY)
+        );
+        assert!(budget.fix(50 * MB, 20 * MB));
+        assert_eq!((budget.fixed(), budget.limit()), (90 * MB, 110 * MB));
+        drop(rows);
+        assert_eq!(budget.used(), 90 * MB);
+        drop(kept(&session, 5 * MB).unwrap());
+    }
+
+    #[test]
     fn nobody_waits_for_ever() {
         let budget = budget(100 * MB, false);
         let (small, large) = (session(&budget), session(&budget));

@@ -73,13 +73,15 @@ pub async fn check(
 }
 
 fn config(cluster: u64, group: GroupId, directory: &str) -> GroupConfig {
+    let settings = GroupSettings::default();
     GroupConfig {
+        room: settings.room(),
         cluster,
         group,
         node: base::NodeId(0),
         directory: directory.to_owned(),
         founded: Directory::founded(&[], 1),
-        settings: GroupSettings::default(),
+        settings,
     }
 }
 

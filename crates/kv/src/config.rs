@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use base::limits::UNCOMMITTED_BYTES_MAX;
 use base::{Error, GroupId, Lsn, NodeId, Result, Term};
+use storage::Room;
 
 use crate::directory::Directory;
 use crate::prepared::Prepared;
@@ -157,6 +158,8 @@ pub struct GroupConfig {
     pub founded: Directory,
     /// What an operator may change.
     pub settings: GroupSettings,
+    /// Room for `shared_buffers`, which all groups of the node share.
+    pub room: Arc<Room>,
 }
 
 /// What an operator may change of a group.
@@ -198,7 +201,7 @@ pub struct GroupSettings {
     /// `quorate.max_inflight`: bytes of the log that are appended and not committed, at which every
     /// commit waits before it appends.
     pub max_inflight: usize,
-    /// `shared_buffers`: bytes of pages in memory.
+    /// `shared_buffers`: bytes of pages in memory, of all groups of the node.
     pub cache_bytes: u64,
     /// `quorate.consistency_check`: how often the leader compares what the replicas hold; never if
     /// none.
@@ -212,11 +215,20 @@ impl GroupSettings {
         share.clamp(LOG_CACHE_MIN, LOG_CACHE_MAX)
     }
 
-    /// What a group takes at most, in bytes: pages, old versions, the log, and what of it is
-    /// appended and not yet committed or applied.
-    pub fn memory_bytes(&self) -> u64 {
-        let log = self.log_cache_bytes() + self.max_inflight;
-        self.cache_bytes + self.cache_bytes / storage::UNDO_SHARE as u64 + log as u64
+    /// Room for the pages of all groups of a node.
+    pub fn room(&self) -> Arc<Room> {
+        Room::of(self.cache_bytes)
+    }
+
+    /// What all groups of a node together take at most, in bytes: pages and old versions.
+    pub fn shared_bytes(&self) -> u64 {
+        self.cache_bytes + self.cache_bytes / storage::UNDO_SHARE as u64
+    }
+
+    /// What each of them takes beside that, in bytes: the log, and what of it is appended and not
+    /// yet committed or applied.
+    pub fn own_bytes(&self) -> usize {
+        self.log_cache_bytes() + self.max_inflight
     }
 }
 

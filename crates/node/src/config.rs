@@ -168,7 +168,7 @@ fn bad_value(name: &str, value: &str, expected: &str) -> Error {
 }
 
 /// So much of the node's memory is left to its sessions, in bytes.
-const SESSIONS_MEMORY_MIN: u64 = 16 << 20;
+pub(crate) const SESSIONS_MEMORY_MIN: u64 = 16 << 20;
 
 /// What PostgreSQL counts buffers in.
 const BLOCK_BYTES: u64 = 8 << 10;
@@ -213,7 +213,7 @@ impl NodeSettings {
 
     /// The least that `quorate.memory_budget` may be, in bytes.
     pub fn memory_budget_min(&self) -> u64 {
-        self.group.memory_bytes() + SESSIONS_MEMORY_MIN
+        self.group.shared_bytes() + self.group.own_bytes() as u64 + SESSIONS_MEMORY_MIN
     }
 
     fn check_memory(&self) -> Result<()> {

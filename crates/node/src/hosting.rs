@@ -24,6 +24,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use base::budget::Budget;
 use base::cluster::Administration;
 use base::engine::{Administrator, ClusterMonitor, ClusterStatus, Engine};
 use base::env::{sleep, BoxFuture, Env, LocalBoxFuture, Reactor, Severity};
@@ -33,6 +34,7 @@ use base::{Error, GroupId, Lsn, NodeId, Result, SqlState, Term, Timestamp};
 use kv::engine::{Database, KvEngine, Neighbours};
 use kv::{Directory, Group, GroupConfig, Leads, Observer};
 
+use crate::memory;
 use crate::peers::{Peers, Receiver};
 use crate::wait::either;
 use crate::wire::{Lines, Outdated, Removed};
@@ -71,6 +73,8 @@ pub struct Hosting {
     /// By number; the first group's first.
     engines: RwLock<Vec<Arc<KvEngine>>>,
     has_further: Arc<AtomicBool>,
+    /// From which each further group takes something.
+    memory: Option<Arc<Budget>>,
     /// Leaders of further groups have come or gone so often.
     leaderships: Arc<Leaderships>,
 }
@@ -157,6 +161,7 @@ impl Hosting {
         env: Arc<dyn Env>,
         peers: Arc<Peers>,
         first: Arc<KvEngine>,
+        memory: Option<Arc<Budget>>,
     ) -> Result<Arc<Hosting>> {
         let hosting = Arc::new_cyclic(|me| Hosting {
             me: me.clone(),
@@ -164,6 +169,7 @@ impl Hosting {
             peers,
             engines: RwLock::new(vec![first.clone()]),
             has_further: Arc::default(),
+            memory,
             leaderships: Arc::default(),
         });
         first.set_neighbours(hosting.me.clone());
@@ -232,6 +238,9 @@ impl Hosting {
         let observer = self.leaderships.clone();
         let engine = KvEngine::open(self.env.clone(), config, passengers, observer).await?;
         engine.set_neighbours(self.me.clone());
+        if let Some(budget) = &self.memory {
+            memory::open_group(&*self.env, budget, &engine.group().config().settings);
+        }
         {
             let mut engines = self.engines.write();
             engines.push(engine);

@@ -256,6 +256,7 @@ impl Node {
             directory: hosting::directory_of(FIRST_GROUP),
             founded: config.directory(),
             settings: settings.group.clone(),
+            room: settings.group.room(),
         };
         let limits = Limits {
             all: settings.max_connections,
@@ -266,7 +267,8 @@ impl Node {
         let sessions = Arc::new(sessions);
         let observer = sessions.clone();
         let engine = KvEngine::open(env.clone(), group_config, peers.clone(), observer).await?;
-        let hosting = Hosting::begin(env.clone(), peers.clone(), engine.clone()).await?;
+        let hosting =
+            Hosting::begin(env.clone(), peers.clone(), engine.clone(), memory.clone()).await?;
         let group = engine.group().clone();
         let leader = hosting.database(&engine).to_engine();
         let standby = StandbyEngine::new(env.clone(), group.clone(), leader.clone());

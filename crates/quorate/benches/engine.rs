@@ -133,7 +133,7 @@ impl Quorate {
                 cluster: 1,
                 group: GroupId(1),
             },
-            cache_bytes: cache << 20,
+            room: storage::Room::of(cache << 20),
         };
         let its_env = env.clone();
         let opened = env.block_on("open", move || Store::open(its_env, "store", options));

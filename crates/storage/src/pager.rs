@@ -63,6 +63,7 @@ use self::requests::Requests;
 use crate::cache::{PageCache, PageRead, PageWrite, Touch, Visit, Word};
 use crate::file::StoreFile;
 use crate::page::{Page, PageId, PAGE_BYTES};
+use crate::room::Share;
 use crate::superblock::BlockRef;
 use crate::undo::{UndoId, UndoStore};
 
@@ -226,7 +227,7 @@ pub(crate) struct Pager {
     pub(crate) cache: PageCache,
     pub(crate) file: StoreFile,
     pub(crate) undo: Arc<UndoStore>,
-    limit: usize,
+    share: Share,
     /// How many pages there are.
     pages: AtomicUsize,
     /// Pages changed in this epoch or before are in the published checkpoint.
@@ -251,7 +252,7 @@ impl Pager {
         env: Arc<dyn Env>,
         file: StoreFile,
         undo: Arc<UndoStore>,
-        limit: usize,
+        share: Share,
     ) -> Pager {
         Pager {
             env,
@@ -259,7 +260,7 @@ impl Pager {
             cache: PageCache::new(),
             file,
             undo,
-            limit: limit.max(CACHE_PAGES_MIN),
+            share,
             clean_epoch: AtomicU64::new(0),
             places: Mutex::default(),
             clock: Mutex::default(),
@@ -285,8 +286,8 @@ impl Pager {
 
     /// As many pages as should be in memory at most: old versions take some of the room.
     fn limit(&self) -> usize {
-        let undo = self.undo.memory() / PAGE_BYTES;
-        self.limit - undo.min(self.limit / UNDO_SHARE)
+        let (undo, pages) = (self.undo.memory() / PAGE_BYTES, self.share.pages());
+        pages - undo.min(pages / UNDO_SHARE)
     }
 
     /// How many pages there are.
@@ -296,7 +297,7 @@ impl Pager {
 
     /// Copies of pages that a checkpoint may have in memory beside the pages.
     pub(crate) fn copies_max(&self) -> usize {
-        (self.limit / COPIES_SHARE).max(BATCH_PAGES)
+        (self.share.part() / COPIES_SHARE).max(BATCH_PAGES)
     }
 
     /// Pages that are away, and how.
@@ -540,8 +541,17 @@ impl Pager {
         self.limit() / 8 + BATCH_PAGES
     }
 
-    /// Has room made by a task, if there is little and none is at it.
+    /// Has room made by tasks, where there is little and none is at it: in this store, and in the
+    /// others that share its room if they have more than is left for them.
     fn evict_beside_if_full(self: &Arc<Self>) {
+        self.share.note(self.cache.resident());
+        for pager in self.share.room().overfull() {
+            pager.keep_room_beside();
+        }
+        self.keep_room_beside();
+    }
+
+    fn keep_room_beside(self: &Arc<Self>) {
         if self.cache.resident() + self.reserve() / 2 < self.limit()
             || self.evicting.swap(true, Ordering::AcqRel)
         {
@@ -591,6 +601,7 @@ impl Pager {
                 left => left?,
             };
         }
+        self.share.note(self.cache.resident());
         Ok(left)
     }
 

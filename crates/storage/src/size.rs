@@ -134,7 +134,7 @@ mod tests {
         };
         let options = StoreOptions {
             owner,
-            cache_bytes: 1 << 20,
+            room: crate::Room::of(1 << 20),
         };
         block_on(Store::open(env.clone(), "g1", options)).unwrap()
     }

@@ -3,11 +3,11 @@
 //! ```
 //! # use std::sync::Arc;
 //! # use base::{env::Env, GroupId, Lsn, Result, TreeId};
-//! # use storage::{Change, Owner, Store, StoreOptions};
+//! # use storage::{Change, Owner, Room, Store, StoreOptions};
 //! # async fn example(env: Arc<dyn Env>) -> Result<()> {
 //! let owner = Owner { cluster: 7, group: GroupId(1) };
-//! let cache_bytes = 64 << 20;
-//! let store = Store::open(env, "g1", StoreOptions { owner, cache_bytes }).await?;
+//! let room = Room::of(64 << 20);
+//! let store = Store::open(env, "g1", StoreOptions { owner, room }).await?;
 //! let tree = TreeId(20_000);
 //! store.create_tree(Lsn(1), tree)?;
 //! store.apply(Lsn(1), &[Change { tree, key: b"k", row: Some(b"old") }])?;
@@ -44,8 +44,7 @@ use crate::apply::Way;
 use crate::bulk::{Bulks, Notes};
 use crate::checkpoint::Checkpoint;
 use crate::file::Published;
-use crate::page::{PageId, PAGE_BYTES};
-use crate::pager::UNDO_SHARE;
+use crate::page::PageId;
 use crate::pager::{CacheStats, Pager};
 use crate::pages::FreePages;
 use crate::scratch::Scratch;
@@ -53,16 +52,16 @@ use crate::size::Size;
 use crate::tree::Tree;
 use crate::undo::history::History;
 use crate::undo::{UndoId, UndoStats, UndoStore};
-use crate::{CheckpointInfo, Owner};
+use crate::{CheckpointInfo, Owner, Room};
 
 /// How a store is kept.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct StoreOptions {
     /// Whose store it is.
     pub owner: Owner,
-    /// Bytes in memory, at most, of pages (see [`crate::CACHE_PAGES_MIN`]) and old versions of
-    /// rows; these take an eighth of it at most, and the rest of them goes to a spill file.
-    pub cache_bytes: u64,
+    /// For pages and old versions of rows in memory; these take an eighth of it at most, and the
+    /// rest of them goes to a spill file.
+    pub room: Arc<Room>,
 }
 
 /// One change of one row, at the LSN of the record it came with.
@@ -205,18 +204,19 @@ impl Store {
         let record = opened.record;
         let lsn = opened.published.info.lsn;
         let free_pages = FreePages::of(opened.file.free_pages(record.next_page));
-        let cache_pages = options.cache_bytes / PAGE_BYTES as u64;
-        let cache_pages = usize::try_from(cache_pages).unwrap_or(usize::MAX);
+        let share = options.room.share();
         let bulks: Arc<Bulks> = Arc::default();
         let undo = UndoStore::new(
             env.clone(),
             Scratch::open(&disk, &format!("{dir}/undo.scratch"))?,
             bulks.clone(),
-            usize::try_from(options.cache_bytes).unwrap_or(usize::MAX) / UNDO_SHARE,
+            options.room.clone(),
         );
         let history = History::new(undo.clone());
+        let pager = Arc::new(Pager::new(env.clone(), opened.file, undo, share));
+        options.room.add(&pager);
         let store = Store {
-            pager: Arc::new(Pager::new(env.clone(), opened.file, undo, cache_pages)),
+            pager,
             trees: RwLock::default(),
             directory: AtomicU64::new(lsn.0),
             applied: AtomicU64::new(lsn.0),

@@ -14,7 +14,7 @@ use base::engine::{Direction, RowBatch};
 use base::{ErrorClass, GroupId, Key, KeyRange, Lsn, Result, SqlState, TreeId};
 
 use crate::testing::{block_on, Random, TestEnv};
-use crate::{check, Change, Gap, Owner, Store, StoreOptions};
+use crate::{check, Change, Gap, Owner, Room, Store, StoreOptions};
 
 const OWNER: Owner = Owner {
     cluster: 7,
@@ -33,8 +33,8 @@ fn try_open(env: &Arc<TestEnv>, owner: Owner) -> Result<Arc<Store>> {
 }
 
 fn open_with_cache(env: &Arc<TestEnv>, owner: Owner, pages: u64) -> Result<Arc<Store>> {
-    let cache_bytes = pages * 8_192;
-    let options = StoreOptions { owner, cache_bytes };
+    let room = Room::of(pages * 8_192);
+    let options = StoreOptions { owner, room };
     block_on(Store::open(env.clone(), "g1", options))
 }
 

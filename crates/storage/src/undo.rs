@@ -59,6 +59,8 @@ use base::{Error, Lsn, Result, SqlState};
 
 use crate::bulk::Bulks;
 use crate::page::{PageId, Value, INLINE_CELL_MAX};
+use crate::pager::UNDO_SHARE;
+use crate::room::Room;
 use crate::scratch::{Run, Scratch};
 use history::Chunks;
 
@@ -330,7 +332,7 @@ pub(crate) struct UndoStore {
     scratch: Arc<Scratch>,
     bulks: Arc<Bulks>,
     segment_bytes: usize,
-    limit: usize,
+    room: Arc<Room>,
     segments: RwLock<Segments>,
     needed: RwLock<Needed>,
     chunks: Mutex<Chunks>,
@@ -432,14 +434,16 @@ fn stamp(bytes: &mut [u8]) {
 }
 
 impl UndoStore {
-    /// A store with about so many bytes in memory, and the rest in scratch space.
+    /// A store with about a part of that room in memory ([`UNDO_SHARE`]), and the rest in scratch
+    /// space.
     pub(crate) fn new(
         env: Arc<dyn Env>,
         scratch: Arc<Scratch>,
         bulks: Arc<Bulks>,
-        limit: usize,
+        room: Arc<Room>,
     ) -> Arc<UndoStore> {
-        let segment_bytes = (limit / 16).clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES_MAX);
+        let segment_bytes =
+            (room.part_bytes() / UNDO_SHARE / 16).clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES_MAX);
         let segments = Segments {
             first: 1,
             next_to_spill: 1,
@@ -450,7 +454,7 @@ impl UndoStore {
             scratch,
             bulks,
             segment_bytes,
-            limit: limit.max(SEGMENTS_MIN * segment_bytes),
+            room,
             segments: RwLock::new(segments),
             needed: RwLock::default(),
             chunks: Mutex::default(),
@@ -720,11 +724,17 @@ impl UndoStore {
         self.memory.load(Ordering::Relaxed)
     }
 
+    /// As many bytes in memory as there should be at most.
+    fn limit(&self) -> usize {
+        let limit = self.room.part_bytes() / UNDO_SHARE;
+        limit.max(SEGMENTS_MIN * self.segment_bytes)
+    }
+
     pub(crate) fn stats(&self) -> UndoStats {
         UndoStats {
             versions: self.len(),
             memory: self.memory(),
-            limit: self.limit,
+            limit: self.limit(),
             spilled: self.scratch.used(),
         }
     }
@@ -778,12 +788,12 @@ impl UndoStore {
     }
 
     fn is_over(&self) -> bool {
-        self.memory() > self.limit
+        self.memory() > self.limit()
     }
 
     /// Has a task write to the spill file what is too much for memory.
     fn tend_if_over(self: &Arc<Self>) {
-        if self.memory() > 2 * self.limit {
+        if self.memory() > 2 * self.limit() {
             // The task has not come to it for long.
             if let Err(error) = self.spill_one() {
                 self.env.stop_node(&error.to_string());

@@ -88,6 +88,7 @@ impl Cluster {
             directory: "g1".to_owned(),
             founded: Directory::founded(&members, 1),
             settings: self.settings.clone(),
+            room: self.settings.room(),
         };
         let open = KvEngine::open(host.clone(), config, host.clone(), Arc::new(()));
         let engine = self.world.run(open).expect("the group opens");

@@ -50,7 +50,7 @@ impl GroupConfig {
     pub(super) fn store_options(&self) -> StoreOptions {
         StoreOptions {
             owner: self.owner(),
-            cache_bytes: self.settings.cache_bytes,
+            room: self.room.clone(),
         }
     }
 

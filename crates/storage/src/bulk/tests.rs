@@ -7,7 +7,7 @@ use base::engine::{Direction, RowBatch};
 use base::{GroupId, KeyRange, Lsn, TreeId, TxnId};
 
 use crate::testing::{block_on, Random, TestEnv};
-use crate::{Change, Owner, Store, StoreOptions};
+use crate::{Change, Owner, Room, Store, StoreOptions};
 
 const OWNER: Owner = Owner {
     cluster: 7,
@@ -18,7 +18,7 @@ const T: TreeId = TreeId(20_000);
 fn open(env: &Arc<TestEnv>) -> Arc<Store> {
     let options = StoreOptions {
         owner: OWNER,
-        cache_bytes: 8 * 8_192,
+        room: Room::of(8 * 8_192),
     };
     block_on(Store::open(env.clone(), "g1", options)).unwrap()
 }

@@ -15,25 +15,32 @@ use crate::page::{PageId, PAGE_BYTES};
 use crate::pager::Miss;
 use crate::superblock::BlockRef;
 use crate::testing::{block_on, Random, TestEnv};
-use crate::{Change, Owner, Store, StoreOptions};
+use crate::{Change, Owner, Room, Store, StoreOptions};
 
 const T: TreeId = TreeId(20_000);
 
 const ROWS: u64 = 20_000;
 
 fn opened(env: &Arc<TestEnv>, pages: u64) -> Arc<Store> {
+    open_in(env, "g1", &Room::of(pages * 8_192))
+}
+
+fn open_in(env: &Arc<TestEnv>, dir: &'static str, room: &Arc<Room>) -> Arc<Store> {
     let owner = Owner {
         cluster: 7,
         group: GroupId(1),
     };
-    let cache_bytes = pages * 8_192;
-    let options = StoreOptions { owner, cache_bytes };
-    block_on(Store::open(env.clone(), "g1", options)).unwrap()
+    let room = room.clone();
+    let options = StoreOptions { owner, room };
+    block_on(Store::open(env.clone(), dir, options)).unwrap()
 }
 
 /// Several hundred leaves, of which so many pages fit into memory.
 fn filled(env: &Arc<TestEnv>, pages: u64) -> Arc<Store> {
-    let store = opened(env, pages);
+    fill(opened(env, pages))
+}
+
+fn fill(store: Arc<Store>) -> Arc<Store> {
     store.create_tree(Lsn(1), T).unwrap();
     for first in (0..ROWS).step_by(100) {
         let numbers = first..first + 100;
@@ -95,6 +102,35 @@ fn the_limit_is_kept_and_every_row_is_there() {
         assert!(stats.evictions > 1_000, "{stats:?}");
         assert!(stats.resident as u64 <= pages + 8, "{stats:?}");
     }
+}
+
+#[test]
+fn stores_of_one_room_have_its_pages_together() {
+    let env = TestEnv::new();
+    let room = Room::of(80 * 8_192);
+    let stores = ["g1", "g2"].map(|dir| open_in(&env, dir, &room));
+    let resident = || {
+        env.run_tasks();
+        stores.each_ref().map(|store| store.cache_stats().resident)
+    };
+    fill(stores[0].clone());
+    let [alone, none] = resident();
+    assert!(
+        (70..=80).contains(&alone),
+        "{alone} pages of 80, and {none}"
+    );
+    fill(stores[1].clone());
+    let [first, second] = resident();
+    assert!(
+        (30..=40).contains(&first) && (30..=42).contains(&second),
+        "{first} and {second} pages of 80"
+    );
+    for number in 0..ROWS {
+        read(&stores[0], number);
+        read(&stores[1], number);
+    }
+    let [first, second] = resident();
+    assert!(first + second <= 88, "{first} and {second} pages of 80");
 }
 
 #[test]

@@ -109,7 +109,7 @@ impl Node {
         let (log, _) = block_on(Log::open(env.clone(), "g1/log", options))?;
         let options = StoreOptions {
             owner: OWNER,
-            cache_bytes: 10 * 8_192,
+            room: Room::of(10 * 8_192),
         };
         let store = block_on(Store::open(env.clone(), "g1", options))?;
         let mut node = Node {

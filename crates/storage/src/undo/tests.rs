@@ -6,7 +6,7 @@ use base::engine::{Direction, RowBatch};
 use base::{GroupId, KeyRange, Lsn, TreeId};
 
 use crate::testing::{block_on, TestEnv};
-use crate::{Change, Owner, Store, StoreOptions};
+use crate::{Change, Owner, Room, Store, StoreOptions};
 
 const T: TreeId = TreeId(20_000);
 
@@ -16,7 +16,7 @@ fn open(env: &Arc<TestEnv>) -> Arc<Store> {
             cluster: 7,
             group: GroupId(1),
         },
-        cache_bytes: 1 << 20,
+        room: Room::of(1 << 20),
     };
     let store = block_on(Store::open(env.clone(), "g1", options)).unwrap();
     store.create_tree(Lsn(1), T).unwrap();

@@ -83,6 +83,7 @@ impl Groups {
                 directory: format!("g{group}"),
                 founded: Directory::founded(&members, 1),
                 settings: GroupSettings::default(),
+                room: GroupSettings::default().room(),
             };
             let open = KvEngine::open(host.clone(), config, host.clone(), Arc::new(()));
             let engine = self.world.run(open).expect("the group opens");

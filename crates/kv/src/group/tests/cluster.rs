@@ -88,6 +88,7 @@ impl Cluster {
                 ..Directory::founded(&self.members, self.incarnation)
             },
             settings: self.settings.clone(),
+            room: self.settings.room(),
         }
     }
 
