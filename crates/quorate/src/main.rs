@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
+mod allocator;
 mod cert;
 mod check;
 mod groups;
@@ -21,9 +22,6 @@ mod start;
 mod status;
 mod stop;
 mod up;
-
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// From now on the process ends quietly when nobody reads its output any more: `… | head`.
 /// For commands that print and do nothing else.

@@ -43,13 +43,6 @@ const BUDGET_PERCENT: u64 = 60;
 const BUDGET_ROOM_PART: u64 = 8;
 const BUDGET_ROOM_MIN: u64 = 32 << 20;
 
-/// What mimalloc calls `mi_option_purge_delay` (its `mimalloc.h`).
-const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
-
-/// After so many milliseconds memory that nobody uses is given back to the machine. By itself
-/// mimalloc waits for a second, in which a large transaction holds 70 MB more than it needs.
-const PURGE_DELAY_MILLIS: std::ffi::c_long = 10;
-
 #[derive(Debug, clap::Args)]
 pub struct Options {
     /// The node's directory, for example quorate-data/n2
@@ -60,19 +53,8 @@ pub struct Options {
     log: Option<PathBuf>,
 }
 
-/// Sets when mimalloc gives memory back. What was freed until now has set the time of the first turn
-/// by the old delay, and nothing would be given back before; so that turn is now.
-fn give_memory_back_soon() {
-    // SAFETY: the one stores a number, the other has no conditions; no other thread runs yet.
-    unsafe {
-        libmimalloc_sys::mi_option_set(PURGE_DELAY, PURGE_DELAY_MILLIS);
-        libmimalloc_sys::mi_collect(true);
-    }
-}
-
 /// Runs the node.
 pub fn run(options: &Options) -> Result<(), Failure> {
-    give_memory_back_soon();
     // Before any thread, so that every one inherits it.
     host::hold_stop_signals();
     host::raise_file_limit();
