@@ -53,6 +53,7 @@ use crate::limits::{
     COROUTINE_STACK_BYTES, LARGE_STACK_BYTES, POOLED_STACKS_MAX, POOLED_STACK_BYTES, WORK_PER_TURN,
 };
 use crate::sync::{latches_held, Mutex};
+use crate::usage::Tally;
 
 /// Why a statement is told to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,6 +129,7 @@ pub struct Interrupts {
     pending: AtomicU8,
     waiter: Mutex<Option<Waker>>,
     memory: Account,
+    tally: Tally,
 }
 
 impl Holder for Interrupts {
@@ -152,6 +154,11 @@ impl Interrupts {
     /// The memory that the session has taken.
     pub fn memory(&self) -> &Account {
         &self.memory
+    }
+
+    /// What it has used while somebody counted.
+    pub(crate) fn tally(&self) -> &Tally {
+        &self.tally
     }
 
     /// Leaves an interrupt and wakes the session if it waits.
@@ -456,6 +463,14 @@ pub fn check_depth() -> Result<(), Error> {
 /// The interrupts of the session whose coroutine is at work; none outside coroutines.
 pub fn interrupts() -> Option<Arc<Interrupts>> {
     CURRENT.with(Cell::get).map(interrupts_of)
+}
+
+/// Does something with the interrupts of the session whose coroutine is at work, if there is one.
+pub(crate) fn with_interrupts(act: impl FnOnce(&Interrupts)) {
+    if let Some(current) = CURRENT.with(Cell::get) {
+        // SAFETY: `Run` keeps the interrupts alive for as long as the coroutine lives.
+        act(unsafe { current.interrupts.as_ref() });
+    }
 }
 
 fn interrupts_of(current: Current) -> Arc<Interrupts> {

@@ -26,6 +26,7 @@ pub mod row;
 pub mod sync;
 mod threads;
 pub mod turns;
+pub mod usage;
 
 #[cfg(test)]
 mod model;

@@ -48,6 +48,8 @@ pub struct TempFiles {
     bytes: Cell<u64>,
     /// Sets of rows that it has ever written there, and their bytes.
     written: Cell<(u64, u64)>,
+    /// Bytes that it has ever read there.
+    read: Cell<u64>,
 }
 
 impl std::fmt::Debug for TempFiles {
@@ -63,12 +65,18 @@ impl TempFiles {
             space,
             bytes: Cell::new(0),
             written: Cell::default(),
+            read: Cell::default(),
         })
     }
 
     /// How many sets of rows the session has ever written there, and how many bytes.
     pub fn written(&self) -> (u64, u64) {
         self.written.get()
+    }
+
+    /// How many bytes the session has ever read there.
+    pub fn bytes_read(&self) -> u64 {
+        self.read.get()
     }
 
     /// How many bytes the session has there.
@@ -82,6 +90,16 @@ impl TempFiles {
 struct Block {
     block: Box<dyn TempBlock>,
     files: Rc<TempFiles>,
+}
+
+impl Block {
+    /// Reads it whole.
+    fn read(&self, bytes: &mut Vec<u8>) -> Result<()> {
+        self.block.read(bytes)?;
+        let read = self.files.read.get();
+        self.files.read.set(read + self.block.bytes() as u64);
+        Ok(())
+    }
 }
 
 impl Drop for Block {
@@ -237,7 +255,7 @@ impl Spooled {
         let Some(block) = self.blocks.get(block) else {
             return Ok(Vec::new());
         };
-        block.block.block.read(bytes)?;
+        block.block.read(bytes)?;
         coro::work(bytes.len())?;
         let mut reader = Reader::new(bytes);
         let mut rows = Vec::new();
@@ -449,7 +467,7 @@ impl SpoolReader {
         let read = &from.blocks[block];
         self.held
             .set(read.block.block.bytes().max(self.bytes.capacity()))?;
-        read.block.block.read(&mut self.bytes)?;
+        read.block.read(&mut self.bytes)?;
         coro::work(self.bytes.len())?;
         self.at = 0;
         self.starts.clear();

@@ -27,7 +27,7 @@ use base::codec::{put_bytes, put_signed, put_varint, Reader};
 use base::engine::SequencePosition;
 use base::limits::KEY_BYTES_MAX;
 use base::row::RowDelta;
-use base::{Error, Key, Result, SequenceId, Timestamp, TreeId, TxnId};
+use base::{usage, Error, Key, Result, SequenceId, Timestamp, TreeId, TxnId};
 
 /// The version of this encoding.
 pub const FORMAT: u8 = 3;
@@ -192,6 +192,24 @@ fn put_changes(out: &mut Vec<u8>, changes: &[RowChange]) {
             previous = Some(&row.key[..]);
         }
     }
+}
+
+/// Notes for who counts ([`base::usage`]) that a change of a row goes to the log, with the bytes that it
+/// has in a record by itself: beside others of its tree, its key takes fewer.
+///
+/// # Errors
+/// As [`RowDelta::between`].
+pub fn note_logged(tree: TreeId, key: &[u8], old: Option<&[u8]>, new: Option<&[u8]>) -> Result<()> {
+    let change = match (old, new) {
+        (Some(old), Some(new)) => Change::Update(RowDelta::between(old, new)?),
+        (None, Some(new)) => Change::Insert(new.to_vec()),
+        (_, None) => Change::Delete,
+    };
+    let key = key.to_vec();
+    let mut out = Vec::new();
+    put_row(&mut out, None, &RowChange { tree, key, change }, false);
+    usage::logged(out.len());
+    Ok(())
 }
 
 /// Encodes a grant of sequence numbers; its timestamp is still missing.

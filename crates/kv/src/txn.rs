@@ -68,6 +68,7 @@ use base::engine::{
 use base::large::Large;
 use base::limits::SCAN_BATCH_ROWS;
 use base::row::Row;
+use base::usage;
 use base::{
     CommandId, Debt, Durability, Error, GroupDebt, GroupId, Key, KeyRange, Lsn, Position, Result,
     SequenceId, Term, TreeId, TxnId, Xid,
@@ -297,6 +298,9 @@ impl<L: Leader> Txn<L> {
     ) -> Result<()> {
         if (TreeId::FIRST_CATALOG..TreeId::FIRST_USER).contains(&tree) {
             self.catalog_writes.push((tree, key.to_vec()));
+        }
+        if usage::is_counted() {
+            crate::record::note_logged(tree, key, old, new)?;
         }
         self.writes.put(tree, key, old, new, self.latest)
     }

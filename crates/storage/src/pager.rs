@@ -57,7 +57,7 @@ use std::sync::Arc;
 use base::env::{Env, LocalBoxFuture, Reactor};
 use base::hash::HashMap;
 use base::sync::{latches_held, Mutex};
-use base::{coro, Error, Lsn, Result, SqlState};
+use base::{coro, usage, Error, Lsn, Result, SqlState};
 
 use self::requests::Requests;
 use crate::cache::{PageCache, PageRead, PageWrite, Touch, Visit, Word};
@@ -359,6 +359,9 @@ impl Pager {
     /// A page if it is in memory.
     pub(crate) fn find(&self, id: PageId, touch: Touch) -> Found<PageRead<'_>> {
         let page = self.cache.read(id, touch);
+        if usage::is_counted() && page.is_some() {
+            usage::found_page();
+        }
         page.ok_or_else(|| Stop::Miss(Miss::of(id, self.cache.word(id), touch)))
     }
 
@@ -476,6 +479,9 @@ impl Pager {
     /// Gets what was missed into memory; the caller has begun a visit and tries again. Waits
     /// inside a coroutine that holds no latch; elsewhere it blocks.
     pub(crate) fn fetch(self: &Arc<Self>, miss: Miss) -> Result<()> {
+        if usage::is_counted() {
+            usage::read_pages(miss.needed.len());
+        }
         if coro::inside() && latches_held() == 0 {
             return coro::wait(self.fetched(miss))?;
         }

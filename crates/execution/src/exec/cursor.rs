@@ -205,7 +205,7 @@ fn open_node<'p>(plan: &'p Plan, measures: Measuring<'_>) -> Box<dyn Cursor + 'p
         Plan::Join(join) => Box::new(JoinCursor::new(join, measures)),
         Plan::Aggregate { .. } => open_groups(plan, measures),
         Plan::Window(window) => Box::new(WindowCursor::new(window, measures)),
-        Plan::Sort(input, keys) => Box::new(SortCursor::new(input, keys)),
+        Plan::Sort(input, keys) => Box::new(SortCursor::new(plan, input, keys)),
         Plan::Distinct(input, columns) => {
             Box::new(DistinctCursor::new(open(input, measures), columns))
         }

@@ -350,7 +350,9 @@ impl<'p> GroupCursor<'p> {
                 known.iter_mut().for_each(|grouped| grouped.is_full = true);
             }
         }
+        let memory = known.iter().map(|grouped| grouped.known.bytes()).sum();
         let groups_known = known.iter().map(|grouped| grouped.groups).sum();
+        let parts_before = self.left.len();
         let mut out = Large::from(Vec::with_capacity(groups_known));
         for (number, mut grouped) in known.into_iter().enumerate() {
             if let Some(parts) = grouped.parts.take() {
@@ -360,7 +362,17 @@ impl<'p> GroupCursor<'p> {
             let held = grouped.finish(groups.len(), aggregates, &mut out, cx)?;
             self.held.push(held);
         }
+        self.note_kept(memory, parts_before, cx);
         Ok(out)
+    }
+
+    /// Notes what a batch took, with the parts of its rows that were put elsewhere, if that is measured.
+    fn note_kept(&self, memory: usize, parts_before: usize, cx: &Exec<'_>) {
+        if let Some(measures) = &cx.measures {
+            let parts = self.left.iter().skip(parts_before);
+            let disk = parts.map(|(_, part)| part.rows.bytes()).sum();
+            measures.keeps(self.plan, memory, disk);
+        }
     }
 
     /// The groups of a part of the rows.
@@ -388,10 +400,12 @@ impl<'p> GroupCursor<'p> {
                 grouped.is_full = cx.is_hash_due(grouped.known.bytes())?;
             }
         }
+        let (memory, parts_before) = (grouped.known.bytes(), self.left.len());
         if let Some(parts) = grouped.parts.take() {
             let parts = parts.finish_filled()?;
             self.left.extend(parts.map(|part| (set, part)));
         }
+        self.note_kept(memory, parts_before, cx);
         let mut out = Large::from(Vec::with_capacity(grouped.groups));
         let held = grouped.finish(groups.len(), aggregates, &mut out, cx)?;
         self.held.push(held);

@@ -7,8 +7,9 @@
 //! Limit    Measured ─► LimitCursor ─► Measured ─► ScanCursor     rows 3, loops 1, 0.012 .. 0.040 ms
 //!  └ Scan                                                        rows 3, loops 1, 0.008 .. 0.021 ms
 //! ```
-//! A node's figures hold what its inputs took. What a routine or a trigger runs is a statement of its
-//! own, and is not measured.
+//! A node's figures hold what its inputs took and used. What a routine or a trigger runs is a statement of
+//! its own, whose nodes are not measured; what it used was used by the node that called it, and how often
+//! and how long each trigger was at work is noted beside the nodes ([`Measures::triggers`]).
 //!
 //! # Invariants
 //! - Nodes are told apart by where they are in memory, so the plan must outlive its measures.
@@ -20,10 +21,12 @@ use std::time::Duration;
 
 use base::env::{Env, Instant};
 use base::hash::HashMap;
+use base::usage::{Counting, Used};
 use base::Result;
 
 use super::join_filter::JoinFilter;
 use super::{Cursor, Exec};
+use crate::spool::TempFiles;
 use planner::plan::{Plan, Row};
 
 /// Whether a plan is measured, and where that is noted.
@@ -33,7 +36,92 @@ pub type Measuring<'m> = Option<&'m Rc<Measures>>;
 pub struct Measures {
     /// Tells the time, if that is asked for.
     clock: Option<Arc<dyn Env>>,
+    /// Tells what is used, if that is asked for.
+    meter: Option<Meter>,
     nodes: RefCell<HashMap<usize, Rc<Cell<Figures>>>>,
+    triggers: RefCell<Vec<Calls>>,
+}
+
+/// Tells what the session at work has used.
+#[derive(Debug)]
+pub struct Meter {
+    counting: Counting,
+    temp: Option<Rc<TempFiles>>,
+}
+
+impl Meter {
+    /// Begins to count; what is in scratch space is known to who has it.
+    pub fn begin(temp: Option<Rc<TempFiles>>) -> Meter {
+        Meter {
+            counting: Counting::begin(),
+            temp,
+        }
+    }
+
+    /// What was used until now.
+    pub fn usage(&self) -> Usage {
+        let temp = self.temp.as_deref();
+        Usage {
+            used: self.counting.used(),
+            temp_read: temp.map_or(0, TempFiles::bytes_read),
+            temp_written: temp.map_or(0, |temp| temp.written().1),
+        }
+    }
+}
+
+/// What was used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Of pages, and of the log.
+    pub used: Used,
+    /// Bytes read from scratch space.
+    pub temp_read: u64,
+    /// Bytes written there.
+    pub temp_written: u64,
+}
+
+impl Usage {
+    /// What was used since.
+    pub fn since(self, before: Usage) -> Usage {
+        Usage {
+            used: self.used.since(before.used),
+            temp_read: self.temp_read.saturating_sub(before.temp_read),
+            temp_written: self.temp_written.saturating_sub(before.temp_written),
+        }
+    }
+}
+
+/// The calls of a trigger, or of the checks of a foreign key.
+#[derive(Clone, Debug)]
+pub struct Calls {
+    /// Whose.
+    pub of: Called,
+    /// The table, by its oid and by its name.
+    pub table: (u32, String),
+    /// How many.
+    pub calls: u64,
+    /// How long all of them took.
+    pub time: Duration,
+}
+
+/// What is called for rows and statements.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Called {
+    /// What a foreign key of this name asks for; the table is the one that was changed.
+    ForeignKey(String),
+    /// A trigger, and whether it is a constraint.
+    Trigger(String, bool),
+}
+
+/// The memory that a node took for its rows, and what it put elsewhere.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Space {
+    /// How many times it was filled.
+    pub batches: u64,
+    /// Bytes at most in memory.
+    pub memory: u64,
+    /// Bytes in scratch space.
+    pub disk: u64,
 }
 
 /// Rows that a node has left out.
@@ -58,6 +146,10 @@ pub struct Figures {
     pub first: Duration,
     /// Until the last.
     pub all: Duration,
+    /// What it used.
+    pub usage: Usage,
+    /// What it kept of rows, where it notes that.
+    pub space: Space,
 }
 
 impl std::fmt::Debug for Measures {
@@ -67,12 +159,71 @@ impl std::fmt::Debug for Measures {
 }
 
 impl Measures {
-    /// Nothing was run yet. Without a clock, rows are counted and nothing is timed.
-    pub fn new(clock: Option<Arc<dyn Env>>) -> Rc<Measures> {
+    /// Nothing was run yet. Without a clock, rows are counted and nothing is timed; without a meter nobody
+    /// knows what is used.
+    pub fn new(clock: Option<Arc<dyn Env>>, meter: Option<Meter>) -> Rc<Measures> {
         Rc::new(Measures {
             clock,
+            meter,
             nodes: RefCell::default(),
+            triggers: RefCell::default(),
         })
+    }
+
+    /// What was called of triggers and foreign keys, in the order of tables as they were first met, and of
+    /// names.
+    pub fn triggers(&self) -> Vec<Calls> {
+        let mut calls = self.triggers.borrow().clone();
+        let tables: Vec<u32> = calls.iter().map(|known| known.table.0).collect();
+        let first = |oid: u32| tables.iter().position(|known| *known == oid);
+        calls.sort_by(|a, b| {
+            let table = |calls: &Calls| first(calls.table.0);
+            table(a).cmp(&table(b)).then_with(|| a.of.cmp(&b.of))
+        });
+        calls
+    }
+
+    /// Notes that something is called, and how long that takes.
+    pub(super) fn calls<T>(
+        &self,
+        of: Called,
+        (oid, table): (u32, &str),
+        call: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        let begun = self.now();
+        let done = call();
+        let took = self.since(begun);
+        let mut all = self.triggers.borrow_mut();
+        let known = all
+            .iter_mut()
+            .find(|known| known.table.0 == oid && known.of == of);
+        match known {
+            Some(known) => {
+                known.calls += 1;
+                known.time += took;
+            }
+            None => all.push(Calls {
+                of,
+                table: (oid, table.to_owned()),
+                calls: 1,
+                time: took,
+            }),
+        }
+        done
+    }
+
+    /// Notes what a node keeps of rows: one batch more.
+    pub(super) fn keeps(&self, plan: &Plan, memory: usize, disk: u64) {
+        let node = self.node(plan);
+        let mut figures = node.get();
+        figures.space.batches += 1;
+        figures.space.memory = figures.space.memory.max(memory as u64);
+        figures.space.disk += disk;
+        node.set(figures);
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        self.meter.as_ref().map(Meter::usage)
     }
 
     /// What a node has done; nothing if it was never run.
@@ -102,6 +253,13 @@ fn place(plan: &Plan) -> usize {
     std::ptr::from_ref(plan) as usize
 }
 
+/// How far things were when a row was asked for.
+#[derive(Clone, Copy)]
+pub(super) struct Asked {
+    at: Option<Instant>,
+    usage: Option<Usage>,
+}
+
 /// One run of a node.
 pub(super) struct Run {
     measures: Rc<Measures>,
@@ -123,14 +281,19 @@ impl Run {
         }
     }
 
-    /// The time, when a row is asked for.
-    pub(super) fn asked(&self) -> Option<Instant> {
-        self.measures.now()
+    /// How far things are when a row is asked for.
+    pub(super) fn asked(&self) -> Asked {
+        Asked {
+            usage: self.measures.usage(),
+            at: self.measures.now(),
+        }
     }
 
-    /// A row was asked for at that time, and given or not; so many were left out in this run.
-    pub(super) fn note(&mut self, asked: Option<Instant>, given: bool, removed: Removed) {
-        let took = self.measures.since(asked);
+    /// A row was asked for then, and given or not; so many were left out in this run.
+    pub(super) fn note(&mut self, asked: Asked, given: bool, removed: Removed) {
+        let took = self.measures.since(asked.at);
+        let usage = self.measures.usage().zip(asked.usage);
+        let usage = usage.map(|(now, then)| now.since(then));
         let mut figures = self.figures.get();
         figures.loops += u64::from(!std::mem::replace(&mut self.has_begun, true));
         figures.rows += u64::from(given);
@@ -138,6 +301,11 @@ impl Run {
         figures.removed.by_condition += removed.by_condition - before.by_condition;
         figures.removed.by_join += removed.by_join - before.by_join;
         figures.all += took;
+        if let Some(usage) = usage {
+            figures.usage.used += usage.used;
+            figures.usage.temp_read += usage.temp_read;
+            figures.usage.temp_written += usage.temp_written;
+        }
         if !self.has_given {
             figures.first += took;
         }

@@ -100,7 +100,7 @@ pub use cursor::{Cursor, KeptCursor};
 use events::Events;
 pub use host::Host;
 use measure::Measuring;
-pub use measure::{Figures, Measures, Removed};
+pub use measure::{Called, Calls, Figures, Measures, Meter, Removed, Space, Usage};
 use planner::plan::permit::{Permit, PermittedPlan};
 
 /// What reading a row counts for, in the units of [`coro::work`].

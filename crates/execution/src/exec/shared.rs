@@ -57,10 +57,10 @@ impl Steps {
 
     /// Fetches another row, or ends the step at work.
     fn advance(&mut self, plan: &Recursive, cx: &mut Exec<'_>) -> Result<()> {
-        let asked = self.run.as_ref().and_then(Run::asked);
+        let asked = self.run.as_ref().map(Run::asked);
         let before = self.rows.len();
         let outcome = self.fetch(plan, cx);
-        if let Some(run) = &mut self.run {
+        if let Some((run, asked)) = self.run.as_mut().zip(asked) {
             run.note(asked, self.rows.len() > before, Removed::default());
         }
         outcome

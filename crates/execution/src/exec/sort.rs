@@ -264,15 +264,17 @@ impl Merge {
 
 /// The rows of a [`Plan::Sort`].
 pub struct SortCursor<'p> {
+    plan: &'p Plan,
     input: &'p Plan,
     keys: &'p [SortKey],
     rows: Option<SortedRows>,
 }
 
 impl<'p> SortCursor<'p> {
-    /// A cursor over the rows of `input`, sorted.
-    pub fn new(input: &'p Plan, keys: &'p [SortKey]) -> SortCursor<'p> {
+    /// A cursor over the rows of `input`, sorted, for the node `plan`.
+    pub fn new(plan: &'p Plan, input: &'p Plan, keys: &'p [SortKey]) -> SortCursor<'p> {
         SortCursor {
+            plan,
             input,
             keys,
             rows: None,
@@ -297,6 +299,10 @@ impl<'p> SortCursor<'p> {
                 row.push(value);
             }
             sorter.push(row)?;
+        }
+        if let Some(measures) = &cx.measures {
+            let disk = sorter.runs.iter().map(Spooled::bytes).sum();
+            measures.keeps(self.plan, sorter.rows.bytes(), disk);
         }
         sorter.finish()
     }

@@ -25,6 +25,7 @@ use base::hash::HashSet;
 use base::memory::Reservation;
 use base::{Error, Key, Result, SqlState, TreeId};
 
+use super::measure::Called;
 use super::program::Evaluate;
 use super::{events, long, Cursor, Exec};
 use crate::kept::{row_bytes, HASHED_BYTES};
@@ -145,6 +146,17 @@ pub(super) fn check_untouched(
     }
 }
 
+/// Calls the function of a trigger, and notes that if the statement is measured.
+fn called(firing: &Firing<'_>, cx: &mut Exec<'_>) -> Result<Fired> {
+    let Some(measures) = cx.measures.clone() else {
+        return cx.host.fire(firing);
+    };
+    let trigger = &firing.triggers.all[firing.place].trigger;
+    let table = &firing.triggers.table;
+    let of = Called::Trigger(trigger.name.clone(), trigger.constraint.is_some());
+    measures.calls(of, (table.oid, &table.name), || cx.host.fire(firing))
+}
+
 /// Whether a trigger fires in this session, and its condition lets it.
 fn is_due(
     triggers: &Triggers,
@@ -195,7 +207,7 @@ pub(super) fn row(
             continue;
         }
         let role = cx.acting();
-        let fired = cx.host.fire(&Firing {
+        let fired = called(&Firing {
             triggers,
             place,
             event,
@@ -203,7 +215,7 @@ pub(super) fn row(
             new: new.as_deref(),
             role,
             transition: None,
-        })?;
+        }, cx)?;
         match fired {
             Fired::Same => {}
             Fired::Nothing => return Ok(None),
@@ -376,7 +388,7 @@ pub(super) fn before_statement(
     for place in triggers.of(Timing::Before, false, event, updated) {
         if is_due(triggers, place, (None, None), cx)? {
             let role = cx.acting();
-            cx.host.fire(&Firing {
+            called(&Firing {
                 triggers,
                 place,
                 event,
@@ -384,7 +396,7 @@ pub(super) fn before_statement(
                 new: None,
                 role,
                 transition: None,
-            })?;
+            }, cx)?;
         }
     }
     Ok(())
@@ -436,7 +448,7 @@ pub(super) fn run(fire: &Fire, cx: &mut Exec<'_>) -> Result<()> {
     if fire.turn != 0 && newest.is_some_and(|known| known.1 != fire.turn) {
         return Ok(());
     }
-    cx.host.fire(&Firing {
+    called(&Firing {
         triggers: &fire.triggers,
         place: fire.place,
         event: fire.event,
@@ -444,7 +456,7 @@ pub(super) fn run(fire: &Fire, cx: &mut Exec<'_>) -> Result<()> {
         new: fire.new.as_deref(),
         role: None,
         transition: fire.transition.as_ref(),
-    })?;
+    }, cx)?;
     // What it has written is there for what follows.
     cx.host.txn().next_command();
     Ok(())

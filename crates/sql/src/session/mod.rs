@@ -213,6 +213,8 @@ pub struct Session {
     nested: Vec<routines::Nested>,
     bodies: routines::Bodies,
     trigger_bodies: triggers::TriggerBodies,
+    /// The table that EXPLAIN ANALYZE makes.
+    making: explain::Making,
 }
 
 impl std::fmt::Debug for Session {
@@ -309,6 +311,7 @@ impl Session {
             nested: Vec::new(),
             bodies: routines::Bodies::default(),
             trigger_bodies: triggers::TriggerBodies::default(),
+            making: explain::Making::default(),
         };
         session.refresh_eval();
         let database = session.catalog.database.oid;

@@ -61,7 +61,7 @@ impl Session {
         (params, types): (&[Datum], &[TypeId]),
         sink: &mut dyn Sink,
     ) -> Result<CommandTag> {
-        let lines = self.explain(statement, explain, (params, types))?;
+        let lines = self.explain(statement, explain, (params, types), sink)?;
         let rows: Vec<_> = lines.iter().map(|line| text_row(&[line])).collect();
         self.give_rows(&rows, &[TypeId::TEXT], sink)?;
         Ok(tag("EXPLAIN"))

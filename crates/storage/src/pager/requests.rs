@@ -28,7 +28,7 @@ use std::sync::Arc;
 use base::env::{LocalBoxFuture, Reactor, PAGE_REACTORS};
 use base::hash::HashMap;
 use base::sync::{Event, Mutex};
-use base::{Error, ErrorClass, Lsn, Result};
+use base::{usage, Error, ErrorClass, Lsn, Result};
 
 use super::{Miss, Pager, Pages};
 use crate::cache::{Touch, Word};
@@ -231,6 +231,9 @@ impl Pager {
                 .max(PAGE_REACTORS)
                 .saturating_sub(requests.by_page.len());
             wanted.truncate(left);
+        }
+        if usage::is_counted() {
+            usage::read_pages(wanted.len());
         }
         let runs = self.runs(&wanted);
         let mut requests = self.requests.lock();

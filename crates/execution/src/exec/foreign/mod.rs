@@ -40,6 +40,7 @@ use std::rc::Rc;
 
 use base::{Error, Key, Result, SqlState};
 
+use super::measure::Called;
 use super::program::Evaluate;
 use super::rows::{self, KeyFit};
 use super::{checked, events, exclusion, partition, trigger, Exec};
@@ -377,6 +378,24 @@ pub fn finish(cx: &mut Exec<'_>) -> Result<()> {
 /// # Errors
 /// As [`finish`].
 fn run(event: &Event, cx: &mut Exec<'_>) -> Result<()> {
+    let Some(measures) = cx.measures.clone() else {
+        return carry_out(event, cx);
+    };
+    let (rules, link, leaves) = match event {
+        Event::Refers { rules, link, .. } => (rules, *link, false),
+        Event::Left { rules, link, .. } => (rules, *link, true),
+        _ => return carry_out(event, cx),
+    };
+    let link = &rules.links[link];
+    let (name, table) = match leaves {
+        true => (&link.named.name, &link.left),
+        false => (&link.key.name, &rules.tables[link.child].table),
+    };
+    let called = Called::ForeignKey(name.clone());
+    measures.calls(called, (table.oid, &table.name), || carry_out(event, cx))
+}
+
+fn carry_out(event: &Event, cx: &mut Exec<'_>) -> Result<()> {
     match event {
         Event::Refers {
             rules,

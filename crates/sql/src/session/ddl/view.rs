@@ -10,6 +10,7 @@ use pg_query::protobuf::{
     ViewCheckOption, ViewStmt,
 };
 
+use super::super::explain::Making;
 use super::super::run::Output;
 use super::super::utility::{node_of, parameter_text, tag};
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
@@ -20,7 +21,6 @@ use catalog::local::is_local;
 use catalog::store::{self, duplicate_relation};
 use catalog::view::{SECURITY_BARRIER, SECURITY_INVOKER};
 use catalog::{Catalog, CheckOption, Column, RelationKind, RelationRef, Table, View};
-use execution::kept::RowStore;
 use execution::state::prepared::{Planned, SearchPath};
 use planner::bind::fixed::FixedQuery;
 use planner::bind::{Bound, OutputColumn};
@@ -465,11 +465,14 @@ impl Session {
                 fleeting: false,
             }),
         });
-        self.run_plan(
-            &planned,
-            params,
-            &mut Output::Rows(&mut RowStore::default(), usize::MAX),
-        )
+        match std::mem::take(&mut self.making) {
+            Making::Asked(measures) => {
+                let rows = self.run_plan(&planned, params, &mut Output::Measured(&measures))?;
+                self.making = Making::Done(planned);
+                Ok(rows)
+            }
+            _ => self.run_plan(&planned, params, &mut Output::Nowhere),
+        }
     }
 
     pub(in crate::session) fn refresh(

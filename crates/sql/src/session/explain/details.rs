@@ -7,15 +7,18 @@
 //! | a grouping | `Group Key` |
 //! | a sort | `Sort Key` |
 //! | what is decided once | `One-Time Filter` |
+//! | INSERT with ON CONFLICT | `Conflict Resolution`, `Conflict Arbiter Indexes`, `Conflict Filter` |
+//! | with VERBOSE, all | `Output`; functions that give rows `Function Call` |
 //!
 //! A condition that cannot be written is left out.
 
 use catalog::Index;
 use functions::strings::quote_identifier;
 use planner::deparse::{expression, Names, Style};
-use planner::plan::{CurrentOf, Join, Plan, Program, Scan, SetOperation};
+use planner::plan::{CurrentOf, Insert, Join, Plan, Program, Scan, SetOperation};
 
 use super::names::{Column, Columns, Writer};
+use super::output;
 
 /// What is said: a text, or a list of them.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,10 +32,30 @@ pub(super) type Details = Vec<(&'static str, Detail)>;
 /// The name under which conditions on a node's rows stand.
 pub(super) const FILTER: &str = "Filter";
 
+/// The name under which VERBOSE lists columns.
+pub(super) const OUTPUT: &str = "Output";
+
+/// Whether a plan lists its columns; one without a node does so in the place of its input.
+fn is_listed(plan: &Plan) -> bool {
+    match plan {
+        Plan::Filter(input, _) => matches!(**input, Plan::Values(_)),
+        Plan::Project(input, programs) => {
+            let drops = programs.iter().all(|program| program.as_column().is_some());
+            !(drops && output::hands_on(input))
+        }
+        Plan::Trim(..) | Plan::Anew(..) | Plan::With(_) => false,
+        _ => true,
+    }
+}
+
 /// What a node says, whose subqueries are met thereby.
 pub(super) fn of(plan: &Plan, writer: &Writer<'_>, outer: &[Columns]) -> Details {
     let columns = |input: &Plan| writer.columns(input, outer);
     let mut details = Details::new();
+    if writer.verbose && is_listed(plan) {
+        let columns = output::of(plan, writer, outer);
+        details.extend(columns.map(|columns| (OUTPUT, Detail::List(columns))));
+    }
     let mut say = |name, text: Option<String>| {
         details.extend(text.map(|text| (name, Detail::Text(text))));
     };
@@ -101,12 +124,40 @@ pub(super) fn of(plan: &Plan, writer: &Writer<'_>, outer: &[Columns]) -> Details
             details.extend(keys.map(|keys| ("Sort Key", Detail::List(keys))));
         }
         Plan::Project(input, programs) => writer.meet(programs.iter(), &columns(input), outer),
+        Plan::Function { .. } | Plan::Routine { .. } if writer.verbose => {
+            say("Function Call", writer.function_call(plan, outer));
+        }
+        Plan::Insert(insert) => {
+            details.extend(of_conflict(insert, writer, outer));
+        }
         Plan::Values(rows) => {
             let programs = rows.iter().flatten();
             writer.meet(programs, &[], outer);
         }
         _ => {}
     }
+    details
+}
+
+/// ON CONFLICT.
+fn of_conflict(insert: &Insert, writer: &Writer<'_>, outer: &[Columns]) -> Details {
+    let Some(conflict) = &insert.conflict else {
+        return Details::new();
+    };
+    let what = if conflict.set.is_some() { "UPDATE" } else { "NOTHING" };
+    let mut details = vec![("Conflict Resolution", Detail::Text(what.to_owned()))];
+    let table = &insert.target.table;
+    let index = |place: &usize| Some(quote_identifier(&table.indexes.get(*place)?.name));
+    let indexes = conflict.indexes.iter().flatten().map(index).collect();
+    let indexes: Option<Vec<_>> = indexes;
+    let indexes = indexes.filter(|indexes| !indexes.is_empty());
+    details.extend(indexes.map(|indexes| ("Conflict Arbiter Indexes", Detail::List(indexes))));
+    let mut both = writer.columns_of(table).to_vec();
+    let excluded = writer.columns_called(table, "excluded");
+    both.extend(excluded.iter().cloned());
+    let filter = conflict.condition.as_ref();
+    let filter = filter.and_then(|filter| writer.text(filter, &both, outer));
+    details.extend(filter.map(|filter| ("Conflict Filter", Detail::Text(filter))));
     details
 }
 

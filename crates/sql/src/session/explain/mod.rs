@@ -7,11 +7,13 @@
 //! | [`node`] | from a plan to what is shown of it |
 //! | [`details`] | conditions and keys of nodes |
 //! | [`names`] | what columns are called, and what is written of them |
+//! | [`output`] | the columns of nodes |
+//! | [`used`] | pages, scratch space and log that nodes have used |
+//! | [`settings`] | the settings that differ |
 //! | [`write`] | text, JSON, YAML and XML |
 //!
 //! # What it leaves out
-//! VERBOSE, BUFFERS, WAL and SETTINGS, which answer 0A000 where they are switched on, as ANALYZE does
-//! of what makes a table. What triggers took is a part of the execution, and not shown by itself.
+//! `Query Identifier`, as no identifiers are computed; `JIT`, as nothing is compiled.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -21,19 +23,24 @@ use pg_query::protobuf::{ExplainStmt, Node};
 
 use super::copy::options::truth_of;
 use super::cursors::cursor_query;
-use super::plan::{text_column, typed_column};
+use super::plan::{has_into, text_column, typed_column};
 use super::run::Output;
 use super::sizes::Sizes;
-use super::statements::inner;
+use super::statements::{inner, Given};
 use super::utility::node_of;
-use super::{Column, Session};
-use execution::exec::Measures;
+use super::{Column, Session, Sink};
+use execution::exec::{Measures, Meter};
+use execution::state::prepared::Planned;
+use planner::plan::Plan;
 use syntax::parser::{char_position, NodeEnum, Statement};
 use types::{Datum, TypeId};
 
 mod details;
 mod names;
 mod node;
+mod output;
+mod settings;
+mod used;
 mod write;
 
 /// What an answer is written in.
@@ -54,6 +61,40 @@ struct Options {
     summary: bool,
     analyze: bool,
     timing: bool,
+    verbose: bool,
+    buffers: bool,
+    wal: bool,
+    settings: bool,
+}
+
+impl Options {
+    /// What stands for a plan where there is none.
+    fn dummy(&self, name: &str) -> Vec<String> {
+        match self.form {
+            Form::Text => vec![],
+            Form::Json => vec![format!("[\n  \"{name}\"\n]")],
+            Form::Yaml => vec![format!("- \"{name}\"")],
+            Form::Xml => {
+                let namespace = "http://www.postgresql.org/2009/explain";
+                let tag = name.replace(' ', "-");
+                vec![format!(
+                    "<explain xmlns=\"{namespace}\">\n  <{tag} />\n</explain>"
+                )]
+            }
+        }
+    }
+}
+
+/// A table that EXPLAIN ANALYZE has made of a query.
+#[derive(Debug, Default)]
+pub(super) enum Making {
+    /// There is none.
+    #[default]
+    Nothing,
+    /// The next table that is made of a query is measured.
+    Asked(Rc<Measures>),
+    /// It is made, by this plan.
+    Done(Rc<Planned>),
 }
 
 /// The columns of an answer.
@@ -83,21 +124,26 @@ impl Session {
         statement: &Statement,
         explain: &ExplainStmt,
         (params, types): (&[Datum], &[TypeId]),
+        sink: &mut dyn Sink,
     ) -> Result<Vec<String>> {
         let options = read_options(statement.text(), &explain.options)?;
         let inner = statement.inner(inner);
-        let inner = inner.ok_or_else(|| Error::internal("EXPLAIN of nothing"))?;
-        let inner = match inner.node() {
-            NodeEnum::DeclareCursorStmt(_) => cursor_query(&inner)?,
+        let whole = inner.ok_or_else(|| Error::internal("EXPLAIN of nothing"))?;
+        let inner = match whole.node() {
+            NodeEnum::DeclareCursorStmt(_) => cursor_query(&whole)?,
             NodeEnum::CreateTableAsStmt(_) => {
-                if options.analyze {
-                    return Err(Error::unsupported("EXPLAIN ANALYZE of what makes a table"));
-                }
-                let query = inner.inner(made_of);
+                let query = whole.inner(made_of);
                 query.ok_or_else(|| Error::internal("a table of nothing"))?
             }
-            _ => inner,
+            _ => whole.clone(),
         };
+        if options.analyze && matches!(inner.node(), NodeEnum::SelectStmt(select) if has_into(select))
+        {
+            return Err(Error::unsupported("EXPLAIN ANALYZE of SELECT INTO"));
+        }
+        let meter = || Meter::begin(self.shared.temp.clone());
+        let meter = (options.buffers || options.wal).then(meter);
+        let before = meter.as_ref().map(Meter::usage);
         let begun = self.shared.env.now();
         let mut params = Cow::Borrowed(params);
         let executed = match inner.node() {
@@ -118,54 +164,111 @@ impl Session {
             }
         };
         let mut planned = plan(self)?;
-        let took = self.shared.env.now().since(begun);
+        let planned_in = self.shared.env.now().since(begun);
         if planned.bound.is_none() {
             return Ok(match options.form {
                 Form::Text => vec!["Utility statements have no plan structure".to_owned()],
-                Form::Json => vec!["[\n  \"Utility Statement\"\n]".to_owned()],
-                Form::Yaml => vec!["- \"Utility Statement\"".to_owned()],
-                Form::Xml => {
-                    let namespace = "http://www.postgresql.org/2009/explain";
-                    let empty = "  <Utility-Statement />";
-                    vec![format!(
-                        "<explain xmlns=\"{namespace}\">\n{empty}\n</explain>"
-                    )]
-                }
+                _ => options.dummy("Utility Statement"),
             });
         }
-        let mut measured = None;
+        let planning = meter.as_ref().zip(before);
+        let planning = planning.map(|(meter, before)| meter.usage().since(before));
+        let (mut measured, mut is_made) = (None, false);
         if options.analyze {
-            planned = self.settle_plan(planned, plan)?;
             let clock = options.timing.then(|| self.shared.env.clone());
-            let measures = Measures::new(clock);
-            let begun = self.shared.env.now();
-            self.run_plan(&planned, &params, &mut Output::Measured(&measures))?;
+            let measures = Measures::new(clock, meter);
+            let begun;
+            if let NodeEnum::CreateTableAsStmt(create) = whole.node() {
+                begun = self.shared.env.now();
+                let made = self.explain_making(&whole, (&params, types), &measures, sink)?;
+                let leaves_out = create.into.as_ref().is_some_and(|into| into.skip_data);
+                match made {
+                    Some(made) => (planned, is_made) = (made, true),
+                    None if leaves_out => {}
+                    // It was there already.
+                    None => return Ok(options.dummy(super::statements::about(whole.node()).command)),
+                }
+            } else {
+                planned = self.settle_plan(planned, plan)?;
+                begun = self.shared.env.now();
+                self.run_plan(&planned, &params, &mut Output::Measured(&measures))?;
+            }
             measured = Some((measures, self.shared.env.now().since(begun)));
         }
-        let catalog = planned.catalog.clone();
+        let (measures, ran_in) = measured.unzip();
+        let after = write::After {
+            settings: match options.settings {
+                true => settings::changed(&self.shared.settings)?,
+                false => vec![],
+            },
+            planned_in,
+            planning: planning.filter(|_| options.buffers),
+            triggers: measures.as_ref().map(|measures| measures.triggers()),
+            ran_in,
+        };
+        let plan = self.explained((&planned, is_made), measures.as_deref(), &options)?;
+        Ok(write::write(&plan, &after, &options))
+    }
+
+    /// The nodes of a plan, or of the query that it makes a table of, if the session's role may see them.
+    fn explained(
+        &self,
+        (planned, is_made): (&Planned, bool),
+        measures: Option<&Measures>,
+        options: &Options,
+    ) -> Result<node::Node> {
+        let catalog = &planned.catalog;
         let storage = self.shared.engine.storage.clone();
-        let sizes = Sizes::of(&catalog, &*storage);
-        let (measures, ran) = measured.unzip();
-        let permitted = self.permitted_to_see(&planned)?;
+        let sizes = Sizes::of(catalog, &*storage);
+        let permitted = self.permitted_to_see(planned)?;
+        let plan = match permitted.plan() {
+            Plan::Insert(insert) if is_made => &insert.input,
+            plan => plan,
+        };
         let eval = self.eval.clone();
+        let most = self.shared.settings.parsed().query_memory;
+        let reads_several = names::reads_several(plan);
         let view = node::View {
             statistics: &sizes,
-            measures: measures.as_deref(),
-            writer: names::Writer::new(&eval, &[], names::reads_several(permitted.plan())),
+            measures,
+            writer: names::Writer::new(&eval, &[], reads_several, (options.verbose, most)),
+            catalog,
         };
         // Conditions may be as deep as they were written.
-        let plan = coro::on_large_stack(|| node::of_plan(permitted.plan(), &view, &[]))?;
-        let after = [("Planning Time", Some(took)), ("Execution Time", ran)];
-        let after = after.into_iter().filter(|_| options.summary);
-        let after = after.filter_map(|(name, took)| Some((name, node::milliseconds(took?))));
-        Ok(write::write(&plan, &after.collect::<Vec<_>>(), &options))
+        let plan = coro::on_large_stack(|| node::of_plan(plan, &view, &[]))?;
+        view.writer.ended()?;
+        Ok(plan)
+    }
+
+    /// Makes a table of a query, and measures that; its plan, or none if no query ran.
+    fn explain_making(
+        &mut self,
+        create: &Statement,
+        (params, param_types): (&[Datum], &[TypeId]),
+        measures: &Rc<Measures>,
+        sink: &mut dyn Sink,
+    ) -> Result<Option<Rc<Planned>>> {
+        self.making = Making::Asked(measures.clone());
+        let made = self.utility(&mut Given {
+            statement: create,
+            params,
+            param_types,
+            sink,
+            alone: false,
+        });
+        let making = std::mem::take(&mut self.making);
+        made?;
+        Ok(match making {
+            Making::Done(planned) => Some(planned),
+            _ => None,
+        })
     }
 }
 
-/// What the options say; those whose figures are not kept are refused where they are switched on.
+/// What the options say.
 ///
 /// # Errors
-/// 42601 and 22023 for what is no option or value of one; 0A000 for what is not supported.
+/// 42601 and 22023 for what is no option or value of one.
 fn read_options(text: &str, options: &[Node]) -> Result<Options> {
     let mut asked = Options {
         form: Form::Text,
@@ -173,8 +276,12 @@ fn read_options(text: &str, options: &[Node]) -> Result<Options> {
         summary: false,
         analyze: false,
         timing: false,
+        verbose: false,
+        buffers: false,
+        wal: false,
+        settings: false,
     };
-    let (mut summary, mut timing, mut wal) = (None, None, false);
+    let (mut summary, mut timing) = (None, None);
     for option in options {
         let Some(NodeEnum::DefElem(option)) = &option.node else {
             continue;
@@ -216,20 +323,19 @@ fn read_options(text: &str, options: &[Node]) -> Result<Options> {
         })?;
         match name {
             "analyze" => asked.analyze = on,
-            "wal" => wal = on,
+            "wal" => asked.wal = on,
+            "verbose" => asked.verbose = on,
+            "buffers" => asked.buffers = on,
+            "settings" => asked.settings = on,
             "timing" => timing = Some(on),
             "costs" => asked.costs = on,
             "summary" => summary = Some(on),
-            "verbose" | "buffers" | "settings" if on => {
-                let upper = name.to_uppercase();
-                return Err(Error::unsupported(format!("EXPLAIN ({upper})")));
-            }
             _ => {}
         }
     }
     asked.timing = timing.unwrap_or(asked.analyze);
     asked.summary = summary.unwrap_or(asked.analyze);
-    for (name, on) in [("WAL", wal), ("TIMING", asked.timing)] {
+    for (name, on) in [("WAL", asked.wal), ("TIMING", asked.timing)] {
         if on && !asked.analyze {
             return Err(Error::new(
                 SqlState::INVALID_PARAMETER_VALUE,
@@ -237,10 +343,7 @@ fn read_options(text: &str, options: &[Node]) -> Result<Options> {
             ));
         }
     }
-    match wal {
-        true => Err(Error::unsupported("EXPLAIN (WAL)")),
-        false => Ok(asked),
-    }
+    Ok(asked)
 }
 
 /// The options beside FORMAT.

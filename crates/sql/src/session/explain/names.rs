@@ -12,17 +12,20 @@
 //! The names of functions, queries of WITH and queries in FROM that a plan no longer knows. What follows them
 //! is called by what computes it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use base::hash::HashMap;
+use base::{coro, Error, Result, SqlState};
 
+use super::output::computes;
 use functions::strings::quote_identifier;
 use functions::{Call, Function, Volatility};
 use planner::deparse::{decompiled, expression, Names, Style, Values};
 use planner::plan::{
-    AggregateCall, AggregatePlan, Expr, ExprKind, JoinKind, Plan, Program, Scan, SetColumn,
-    SetOperation, SortKey, SubKind, SubQuery,
+    AggregateCall, AggregatePlan, Bound, Exclusion, Expr, ExprKind, Frame, FrameMode, JoinKind, Plan,
+    Program, Scan, SetColumn, SetOperation, SortKey, SubKind, SubQuery, WindowCall,
+    WindowFunctionPlan, WindowName, WindowSpec,
 };
 use types::{Datum, EvalContext, TypeId};
 
@@ -44,6 +47,8 @@ pub(super) struct Column {
     pub(super) text: String,
     /// The text where it stands in the conditions of the node that computes it.
     bare: String,
+    /// Both as lists of columns have them, if these are asked for.
+    listed: [String; 2],
     /// The type and the modifier, if they are known.
     pub(super) ty: Option<(TypeId, i32)>,
 }
@@ -51,16 +56,25 @@ pub(super) struct Column {
 impl Column {
     /// As the conditions of the node call it that has it of itself.
     pub(super) fn own(&self) -> Column {
+        let [_, bare] = &self.listed;
         Column {
             text: self.bare.clone(),
-            ..self.clone()
+            bare: self.bare.clone(),
+            listed: [bare.clone(), bare.clone()],
+            ty: self.ty,
         }
+    }
+
+    /// As a list of columns has it: of the node that computes it, or of one above.
+    pub(super) fn shown(&self, is_own: bool) -> String {
+        self.listed[usize::from(is_own)].clone()
     }
 
     /// An expression over such columns.
     pub(super) fn of(text: String, ty: TypeId, typmod: i32) -> Column {
         Column {
             bare: text.clone(),
+            listed: [text.clone(), text.clone()],
             text,
             ty: Some((ty, typmod)),
         }
@@ -87,8 +101,15 @@ pub(super) struct Found {
 pub(super) struct Writer<'a> {
     pub(super) context: &'a EvalContext,
     pub(super) literals: &'a [Datum],
-    /// Whether columns are called with their tables.
+    /// Whether columns are called with their tables where several are read.
     pub(super) qualified: bool,
+    /// Whether columns are listed, and called with their tables in all conditions.
+    pub(super) verbose: bool,
+    /// The bytes that texts may have, all together, and those that they have.
+    most: usize,
+    written: Cell<usize>,
+    /// Why writing has ended.
+    failed: RefCell<Option<Error>>,
     /// The subqueries met so far: number, and what stands for it in an expression.
     known: RefCell<Vec<(usize, String)>>,
     /// Those that no node shows yet.
@@ -103,6 +124,27 @@ struct Over<'w> {
     writer: &'w Writer<'w>,
     row: &'w [Column],
     outer: &'w [Columns],
+    /// Whether columns are called as lists have them.
+    listed: bool,
+    /// Whether a column is not known.
+    missing: &'w Cell<bool>,
+}
+
+impl<'w> Over<'w> {
+    fn new(
+        writer: &'w Writer<'w>,
+        row: &'w [Column],
+        outer: &'w [Columns],
+        missing: &'w Cell<bool>,
+    ) -> Over<'w> {
+        Over {
+            writer,
+            row,
+            outer,
+            listed: false,
+            missing,
+        }
+    }
 }
 
 impl Values for Over<'_> {
@@ -159,7 +201,17 @@ impl Names for Over<'_> {
             }
         };
         let column = row.and_then(|row| row.get(place));
-        column.map_or(String::new(), |column| column.text.clone())
+        let text = column.map(|column| match self.listed {
+            true => &column.listed[0],
+            false => &column.text,
+        });
+        match text.filter(|text| !text.is_empty() && self.writer.spends(text.len())) {
+            Some(text) => text.clone(),
+            None => {
+                self.missing.set(true);
+                String::new()
+            }
+        }
     }
 }
 
@@ -168,16 +220,50 @@ impl<'a> Writer<'a> {
         context: &'a EvalContext,
         literals: &'a [Datum],
         qualified: bool,
+        (verbose, most): (bool, usize),
     ) -> Writer<'a> {
         Writer {
             context,
             literals,
             qualified,
+            verbose,
+            most,
+            written: Cell::default(),
+            failed: RefCell::default(),
             known: RefCell::default(),
             found: RefCell::default(),
             counts: RefCell::default(),
             columns: RefCell::default(),
         }
+    }
+
+    /// Counts the bytes of a text that becomes a part of another: these grow by their product. Gives way to
+    /// others; false when there are too many, or the statement is to end ([`Writer::ended`]).
+    fn spends(&self, bytes: usize) -> bool {
+        if self.failed.borrow().is_some() {
+            return false;
+        }
+        let written = self.written.get().saturating_add(bytes);
+        self.written.set(written);
+        let mut outcome = coro::work(bytes).map_err(Error::from);
+        if written > self.most {
+            let most = self.most;
+            let detail = format!("The texts of a plan need more than {most} bytes.");
+            let error = Error::new(SqlState::OUT_OF_MEMORY, "out of memory");
+            outcome = Err(error.with_detail(detail));
+        }
+        let failed = outcome.err();
+        let may = failed.is_none();
+        *self.failed.borrow_mut() = failed;
+        may
+    }
+
+    /// Says that all is written.
+    ///
+    /// # Errors
+    /// Why not: the pending interrupt, or 53200.
+    pub(super) fn ended(&self) -> Result<()> {
+        self.failed.take().map_or(Ok(()), Err)
     }
 
     /// The subqueries that were met since the last time.
@@ -244,13 +330,11 @@ impl<'a> Writer<'a> {
         row: &[Column],
         outer: &[Columns],
     ) -> Option<String> {
-        let over = Over {
-            writer: self,
-            row,
-            outer,
-        };
+        let missing = Cell::default();
+        let over = Over::new(self, row, outer, &missing);
         let expr = decompiled(program, &over)?;
-        expression(&expr, &over, self.context, FLAT, false).ok()
+        let text = expression(&expr, &over, self.context, FLAT, false).ok();
+        text.filter(|text| !missing.get() && self.spends(text.len()))
     }
 
     /// A value that a key of a type is compared with.
@@ -260,11 +344,8 @@ impl<'a> Writer<'a> {
         ty: Option<(TypeId, i32)>,
         outer: &[Columns],
     ) -> Option<String> {
-        let over = Over {
-            writer: self,
-            row: &[],
-            outer,
-        };
+        let missing = Cell::default();
+        let over = Over::new(self, &[], outer, &missing);
         let mut expr = decompiled(program, &over)?;
         if let (ExprKind::Const(..), Some((ty, _))) = (&expr.kind, ty) {
             expr.ty = match ty {
@@ -272,16 +353,19 @@ impl<'a> Writer<'a> {
                 ty => ty,
             };
         }
-        expression(&expr, &over, self.context, FLAT, true).ok()
+        let text = expression(&expr, &over, self.context, FLAT, true).ok();
+        text.filter(|_| !missing.get())
     }
 
     /// What a program computes as a column of the node above.
-    fn computed(&self, program: &Program, row: &[Column], outer: &[Columns]) -> Column {
-        let over = Over {
-            writer: self,
-            row,
-            outer,
-        };
+    pub(super) fn computed(
+        &self,
+        program: &Program,
+        row: &[Column],
+        outer: &[Columns],
+    ) -> Column {
+        let missing = Cell::default();
+        let over = Over::new(self, row, outer, &missing);
         match decompiled(program, &over) {
             Some(expr) => self.column_of(&expr, &over),
             None => Column::default(),
@@ -290,19 +374,34 @@ impl<'a> Writer<'a> {
 
     fn column_of(&self, expr: &Expr, over: &Over<'_>) -> Column {
         let text = expression(expr, over, self.context, FLAT, true);
-        let text = text.unwrap_or_default();
+        let bare = text.unwrap_or_default();
+        let listed = match self.verbose {
+            false => Ok(String::new()),
+            true => {
+                let over = Over {
+                    listed: true,
+                    ..*over
+                };
+                expression(expr, &over, self.context, FLAT, true)
+            }
+        };
+        let listed = listed.unwrap_or_default();
+        if over.missing.get() || !self.spends(bare.len() + listed.len()) {
+            return Column::default();
+        }
         let is_name = matches!(
             expr.kind,
             ExprKind::Column(_) | ExprKind::Outer(..) | ExprKind::Const(..) | ExprKind::Param(_)
         );
         let ty = (expr.ty != TypeId::UNKNOWN).then_some((expr.ty, expr.typmod));
-        let bare = text.clone();
+        let above = |text: &String| match is_name || text.is_empty() {
+            true => text.clone(),
+            false => format!("({text})"),
+        };
         Column {
-            text: match is_name {
-                true => text,
-                false => format!("({text})"),
-            },
+            text: above(&bare),
             bare,
+            listed: [above(&listed), listed],
             ty,
         }
     }
@@ -346,11 +445,8 @@ impl<'a> Writer<'a> {
     }
 
     fn of_aggregate(&self, plan: &AggregatePlan, row: &[Column], outer: &[Columns]) -> Column {
-        let over = Over {
-            writer: self,
-            row,
-            outer,
-        };
+        let missing = Cell::default();
+        let over = Over::new(self, row, outer, &missing);
         let of = |program: &Program| decompiled(program, &over);
         let typed = |(place, program): (usize, &Program)| {
             let mut expr = of(program)?;
@@ -402,10 +498,15 @@ impl<'a> Writer<'a> {
         match plan {
             Plan::Scan(scan) => {
                 let row = self.columns_of_table(scan);
-                match &scan.kept {
-                    Some(kept) => Rc::new(kept.iter().map(|place| row[*place].clone()).collect()),
-                    None => row,
-                }
+                let mut row = match &scan.kept {
+                    Some(kept) => kept.iter().map(|place| row[*place].clone()).collect(),
+                    None => row.to_vec(),
+                };
+                let alias = quote_identifier(scan.alias.as_deref().unwrap_or(&scan.table.name));
+                let behind = [(scan.with_key, "ctid"), (scan.with_oid, "tableoid")];
+                let behind = behind.into_iter().filter(|(is_there, _)| *is_there);
+                row.extend(behind.map(|(_, name)| self.named(&alias, name)));
+                Rc::new(row)
             }
             Plan::System(table, ..) => self.of_table(table, &table.name),
             Plan::Values(rows) if rows.len() == 1 => computed(&rows[0], &[]),
@@ -421,13 +522,24 @@ impl<'a> Writer<'a> {
                 let column = self.named(&quote_identifier(function.0.name), function.0.name);
                 Rc::new(vec![column; (*width).max(1)])
             }
-            Plan::Project(input, columns) => computed(columns, &of(input)),
+            Plan::Project(input, columns) => {
+                let row = of(input);
+                // What a node computes of what it has computed is one expression.
+                let own = matches!(&**input, Plan::Aggregate { .. } | Plan::Filter(..));
+                let own = own && computes(input) && !matches!(scanned(input), Plan::Scan(_));
+                let within: Vec<Column> = match own {
+                    true => row.iter().map(Column::own).collect(),
+                    false => row.to_vec(),
+                };
+                let one = |program: &Program| match program.as_column() {
+                    Some(place) if own => row.get(place).cloned().unwrap_or_default(),
+                    _ => self.computed(program, &within, outer),
+                };
+                Rc::new(columns.iter().map(one).collect())
+            }
             Plan::ProjectSet(input, columns) => {
                 let row = of(input);
-                let column = |column: &SetColumn| match column {
-                    SetColumn::One(program) => self.computed(program, &row, outer),
-                    _ => Column::default(),
-                };
+                let column = |column: &SetColumn| self.set_column(column, &row, outer);
                 Rc::new(columns.iter().map(column).collect())
             }
             Plan::Join(join) => {
@@ -462,7 +574,12 @@ impl<'a> Writer<'a> {
             }
             Plan::SetOperation(_, _, parts, _) => parts.first().map_or_else(Columns::default, of),
             Plan::Recursive(recursive) => of(&recursive.first),
-            Plan::Window(window) => of(&window.input),
+            Plan::Window(window) => {
+                let row = of(&window.input);
+                let calls = window.functions.iter();
+                let calls = calls.map(|call| self.of_window(call, &row, outer));
+                Rc::new(row.iter().cloned().chain(calls).collect())
+            }
             Plan::With(with) => of(&with.body),
             plan => plan.same_columns().map_or_else(Columns::default, of),
         }
@@ -486,14 +603,143 @@ impl<'a> Writer<'a> {
 
     fn named(&self, table: &str, column: &str) -> Column {
         let bare = quote_identifier(column);
+        let whole = format!("{table}.{bare}");
+        let called = |qualified| match qualified {
+            true => whole.clone(),
+            false => bare.clone(),
+        };
+        let listed = match self.verbose {
+            true => called(self.qualified),
+            false => String::new(),
+        };
         Column {
-            text: match self.qualified {
-                true => format!("{table}.{bare}"),
-                false => bare.clone(),
-            },
-            bare,
+            text: called(self.qualified || self.verbose),
+            bare: called(self.verbose),
+            listed: [listed.clone(), listed],
             ty: None,
         }
+    }
+
+    /// A column of a node that gives several rows for one.
+    fn set_column(&self, column: &SetColumn, row: &[Column], outer: &[Columns]) -> Column {
+        let program = match column {
+            SetColumn::One(program) => return self.computed(program, row, outer),
+            SetColumn::Set(function, args, types, result) => {
+                let missing = Cell::default();
+                let over = Over::new(self, row, outer, &missing);
+                let Some(args) = self.arguments(args, types, &over) else {
+                    return Column::default();
+                };
+                let kind = ExprKind::SetCall(function.clone(), args, types.clone());
+                return self.column_of(&Expr::new(kind, *result, -1), &over);
+            }
+            SetColumn::Routine(call, args) => (call, args),
+        };
+        let missing = Cell::default();
+        let over = Over::new(self, row, outer, &missing);
+        let args: Option<Vec<_>> = program.1.iter().map(|arg| decompiled(arg, &over)).collect();
+        match args {
+            Some(args) => {
+                let kind = ExprKind::Routine(program.0.clone(), args);
+                self.column_of(&Expr::new(kind, program.0.result, -1), &over)
+            }
+            None => Column::default(),
+        }
+    }
+
+    /// The call of a function that gives rows.
+    pub(super) fn function_call(&self, plan: &Plan, outer: &[Columns]) -> Option<String> {
+        let column = match plan {
+            Plan::Function {
+                function,
+                args,
+                types,
+                result,
+                ..
+            } => {
+                let missing = Cell::default();
+                let over = Over::new(self, &[], outer, &missing);
+                let args = self.arguments(args, types, &over)?;
+                let kind = ExprKind::SetCall(function.clone(), args, types.clone());
+                self.column_of(&Expr::new(kind, *result, -1), &over)
+            }
+            Plan::Routine { call, args, .. } => {
+                let missing = Cell::default();
+                let over = Over::new(self, &[], outer, &missing);
+                let args: Option<Vec<_>> = args.iter().map(|arg| decompiled(arg, &over)).collect();
+                let kind = ExprKind::Routine(call.clone(), args?);
+                self.column_of(&Expr::new(kind, call.result, -1), &over)
+            }
+            _ => return None,
+        };
+        Some(column.bare).filter(|text| !text.is_empty())
+    }
+
+    /// Arguments of these types.
+    fn arguments(
+        &self,
+        programs: &[Program],
+        types: &[TypeId],
+        over: &Over<'_>,
+    ) -> Option<Vec<Expr>> {
+        let typed = |(place, program): (usize, &Program)| {
+            let mut expr = decompiled(program, over)?;
+            if let (ExprKind::Const(..), Some(ty)) = (&expr.kind, types.get(place)) {
+                expr.ty = *ty;
+            }
+            Some(expr)
+        };
+        programs.iter().enumerate().map(typed).collect()
+    }
+
+    /// What a window function makes of rows. Which window, a plan does not say: `(?)`, as in PostgreSQL.
+    fn of_window(&self, call: &WindowFunctionPlan, row: &[Column], outer: &[Columns]) -> Column {
+        let missing = Cell::default();
+        let over = Over::new(self, row, outer, &missing);
+        let args = self.arguments(&call.args, &call.types, &over);
+        let filter = call.filter.as_ref();
+        let filter = filter.map(|filter| decompiled(filter, &over));
+        let (Some(args), false) = (args, matches!(filter, Some(None))) else {
+            return Column::default();
+        };
+        let named = WindowName::Named("?".to_owned());
+        let window = WindowSpec {
+            partition: Vec::new(),
+            order: Vec::new(),
+            frame: Frame {
+                mode: FrameMode::Range,
+                start: Bound::UnboundedPreceding,
+                end: Bound::CurrentRow,
+                exclude: Exclusion::None,
+            },
+            options: 0,
+        };
+        let kind = ExprKind::Window(Box::new(WindowCall {
+            function: call.function.clone(),
+            args,
+            types: call.types.clone(),
+            filter: filter.flatten(),
+            window,
+            name: named,
+        }));
+        let column = self.column_of(&Expr::new(kind, TypeId::UNKNOWN, -1), &over);
+        let opened = |text: String| text.replacen(" OVER \"?\"", " OVER (?)", 1);
+        Column {
+            text: opened(column.text),
+            bare: opened(column.bare),
+            listed: column.listed.map(opened),
+            ty: None,
+        }
+    }
+
+    /// The columns of a table, as a statement calls them that writes it.
+    pub(super) fn columns_of(&self, table: &catalog::Table) -> Columns {
+        self.of_table(table, &table.name)
+    }
+
+    /// The same under another name, as several tables have them.
+    pub(super) fn columns_called(&self, table: &catalog::Table, name: &str) -> Columns {
+        self.of_table(table, name)
     }
 
     /// The columns of the table that a scan reads.
@@ -509,6 +755,14 @@ impl<'a> Writer<'a> {
             ..self.named(&alias, &column.name)
         });
         Rc::new(columns.collect())
+    }
+}
+
+/// What a node's conditions are about.
+fn scanned(plan: &Plan) -> &Plan {
+    match plan {
+        Plan::Filter(input, _) => scanned(input),
+        plan => plan,
     }
 }
 
@@ -538,7 +792,11 @@ pub(super) fn reads_several(plan: &Plan) -> bool {
             Plan::Window(window) => count(&window.input),
             Plan::Update(update) => 1 + count(&update.input),
             Plan::Delete(delete) => count(&delete.input),
-            Plan::Insert(insert) => 1 + count(&insert.input),
+            Plan::Insert(insert) => {
+                let conflict = insert.conflict.as_ref();
+                let excluded = conflict.is_some_and(|conflict| conflict.set.is_some());
+                1 + usize::from(excluded) + count(&insert.input)
+            }
             Plan::Merge(_) | Plan::With(_) => 2,
             plan => {
                 let input = plan.same_columns();

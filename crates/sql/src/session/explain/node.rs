@@ -7,18 +7,22 @@
 //! in PostgreSQL.
 //!
 //! # What it leaves out
-//! Targets; what a partitioned table's scans are called beside their tables.
+//! What a partitioned table's scans are called beside their tables; the alias of a table that is written.
 
 use std::time::Duration;
 
-use super::details::{self, quoted_alias, Details};
+use super::details::{self, quoted_alias, Detail, Details, OUTPUT};
 use super::names::{Columns, Writer};
-use catalog::{Index, Table};
+use catalog::local::is_local;
+use catalog::{Catalog, Index, Table};
 use execution::exec::{Figures, Measures};
 use functions::strings::quote_identifier;
 use planner::paths::{self, Statistics};
 use planner::plan::{Expected, Join, JoinKind, Plan, Program, Scan, SetOperation};
 use types::TypeId;
+
+/// The schema of what is built in.
+const PG_CATALOG: u32 = 11;
 
 /// The width of a value of which nothing is known.
 const WIDTH_UNKNOWN: i32 = 32;
@@ -45,6 +49,18 @@ pub(super) struct Node {
     pub subplans: Vec<(Relation, String, Node)>,
 }
 
+impl Node {
+    /// Takes the list of columns from what is computed of its rows, if it has such a list.
+    fn list(&mut self, details: Details) {
+        let is_list = |detail: &&mut (&'static str, Detail)| detail.0 == OUTPUT;
+        let mut computed = details.into_iter().filter(|detail| detail.0 == OUTPUT);
+        match (self.details.iter_mut().find(is_list), computed.next()) {
+            (Some(known), Some(computed)) => *known = computed,
+            _ => {}
+        }
+    }
+}
+
 /// What a subquery's plan is to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Relation {
@@ -60,6 +76,32 @@ pub(super) struct View<'a> {
     /// What its nodes have done, if that was measured.
     pub(super) measures: Option<&'a Measures>,
     pub(super) writer: Writer<'a>,
+    /// Knows the schemas.
+    pub(super) catalog: &'a Catalog,
+}
+
+impl View<'_> {
+    /// The name of a schema, if it is shown.
+    fn schema(&self, oid: u32) -> Option<&str> {
+        let schema = self.catalog.schema_by_oid(oid).filter(|_| self.writer.verbose)?;
+        Some(match is_local(schema.oid) {
+            true => "pg_temp",
+            false => &schema.name,
+        })
+    }
+
+    /// What is in a schema, as the text form has it.
+    fn within(&self, schema: u32, name: String) -> String {
+        match self.schema(schema) {
+            Some(schema) => format!("{}.{name}", quote_identifier(schema)),
+            None => name,
+        }
+    }
+
+    /// The field that says so.
+    fn schema_field(&self, schema: u32) -> Option<(&'static str, Value)> {
+        self.schema(schema).map(|schema| ("Schema", Value::text(schema)))
+    }
 }
 
 /// The value of a field.
@@ -89,25 +131,31 @@ pub(super) fn of_plan(plan: &Plan, view: &View<'_>, outer: &[Columns]) -> Node {
         statistics,
         measures,
         writer,
+        ..
     } = view;
     let actual = measures.map(|measures| measures.of(plan));
     let mut details = details::of(plan, writer, outer);
     let subplans = subplans(view);
-    let (title, fields, inputs) = match named(plan) {
+    let (title, fields, inputs) = match named(plan, view) {
         Named::Node(title, fields, inputs) => (title, fields, inputs),
         Named::Input(input) => {
             let mut node = of_plan(input, view, outer);
             node.width = width(plan, *statistics);
-            // What it computes takes time, and leaves out nothing.
-            let removed = node.actual.map(|figures| figures.removed);
-            let removed = removed.unwrap_or_default();
-            node.actual = actual.map(|figures| Figures { removed, ..figures });
+            // What it computes takes time, leaves out nothing, and keeps nothing.
+            let Figures { removed, space, .. } = node.actual.unwrap_or_default();
+            node.actual = actual.map(|figures| Figures {
+                removed,
+                space,
+                ..figures
+            });
+            node.list(details);
             node.subplans.splice(0..0, subplans);
             return node;
         }
         Named::Filtered(input) => {
             let mut node = of_plan(input, view, outer);
-            node.actual = actual;
+            let Figures { space, .. } = node.actual.unwrap_or_default();
+            node.actual = actual.map(|figures| Figures { space, ..figures });
             node.expected = paths::expected(plan, *statistics);
             node.details.append(&mut details);
             node.subplans.extend(subplans);
@@ -216,7 +264,7 @@ fn titled<'p>(
     Named::Node(title, fields, inputs)
 }
 
-fn named(plan: &Plan) -> Named<'_> {
+fn named<'p>(plan: &'p Plan, view: &View<'_>) -> Named<'p> {
     let strategy = |name| ("Strategy", Value::text(name));
     let simple = || ("Partial Mode", Value::text("Simple"));
     match plan {
@@ -230,13 +278,13 @@ fn named(plan: &Plan) -> Named<'_> {
                 vec![],
             )
         }
-        Plan::Scan(scan) => of_scan(scan),
-        Plan::System(table, ..) => of_table("Seq Scan", table),
-        Plan::Function { function, .. } => of_function(function.0.name),
-        Plan::Routine { call, .. } => of_function(&call.routine.name),
+        Plan::Scan(scan) => of_scan(scan, view),
+        Plan::System(table, ..) => of_table("Seq Scan", table, view),
+        Plan::Function { function, .. } => of_function(function.0.name, PG_CATALOG, view),
+        Plan::Routine { call, .. } => of_function(&call.routine.name, call.routine.schema, view),
         Plan::Beside(parts, _) => match parts.first() {
-            Some((first, _)) => named(first),
-            None => of_function(""),
+            Some((first, _)) => named(first, view),
+            None => of_function("", PG_CATALOG, view),
         },
         Plan::Project(input, _) | Plan::Trim(input, _) | Plan::Anew(_, input) => {
             Named::Input(input)
@@ -299,10 +347,10 @@ fn named(plan: &Plan) -> Named<'_> {
         Plan::Working(_) => node("WorkTable Scan", vec![], vec![]),
         Plan::Transition(_) => node("Named Tuplestore Scan", vec![], vec![]),
         Plan::Lock(input, _) => node("LockRows", vec![], vec![&**input]),
-        Plan::Insert(insert) => of_change("Insert", &insert.target.table, &insert.input),
-        Plan::Update(update) => of_change("Update", &update.target.table, &update.input),
-        Plan::Delete(delete) => of_change("Delete", &delete.target.table, &delete.input),
-        Plan::Merge(merge) => of_change("Merge", &merge.table, &merge.input),
+        Plan::Insert(insert) => of_change("Insert", &insert.target.table, &insert.input, view),
+        Plan::Update(update) => of_change("Update", &update.target.table, &update.input, view),
+        Plan::Delete(delete) => of_change("Delete", &delete.target.table, &delete.input, view),
+        Plan::Merge(merge) => of_change("Merge", &merge.table, &merge.input, view),
     }
 }
 
@@ -324,38 +372,49 @@ fn takes_filter(plan: &Plan) -> bool {
     }
 }
 
-fn of_table<'p>(name: &str, table: &Table) -> Named<'p> {
-    let relation = vec![("Relation Name", Value::text(&table.name))];
-    titled(format!("{name} on {}", table.name), name, relation, vec![])
+fn of_table<'p>(name: &str, table: &Table, view: &View<'_>) -> Named<'p> {
+    let mut relation = vec![("Relation Name", Value::text(&table.name))];
+    relation.extend(view.schema_field(table.schema));
+    let shown = view.within(table.schema, quote_identifier(&table.name));
+    titled(format!("{name} on {shown}"), name, relation, vec![])
 }
 
-fn of_function<'p>(function: &str) -> Named<'p> {
-    let called = vec![("Function Name", Value::text(function))];
+fn of_function<'p>(function: &str, schema: u32, view: &View<'_>) -> Named<'p> {
+    let mut called = vec![("Function Name", Value::text(function))];
+    called.extend(view.schema_field(schema));
+    let shown = view.within(schema, quote_identifier(function));
     titled(
-        format!("Function Scan on {function}"),
+        format!("Function Scan on {shown}"),
         "Function Scan",
         called,
         vec![],
     )
 }
 
-fn of_change<'p>(operation: &str, table: &Table, input: &'p Plan) -> Named<'p> {
-    let fields = vec![
+fn of_change<'p>(
+    operation: &str,
+    table: &Table,
+    input: &'p Plan,
+    view: &View<'_>,
+) -> Named<'p> {
+    let mut fields = vec![
         ("Operation", Value::text(operation)),
         ("Relation Name", Value::text(&table.name)),
     ];
+    fields.extend(view.schema_field(table.schema));
+    let shown = view.within(table.schema, quote_identifier(&table.name));
     titled(
-        format!("{operation} on {}", table.name),
+        format!("{operation} on {shown}"),
         "ModifyTable",
         fields,
         vec![input],
     )
 }
 
-fn of_scan<'p>(scan: &Scan) -> Named<'p> {
+fn of_scan<'p>(scan: &Scan, view: &View<'_>) -> Named<'p> {
     if let Some(access) = &scan.inverted {
         let index = &scan.table.indexes[access.index];
-        return of_index(index, scan, "Forward");
+        return of_index(index, scan, "Forward", view);
     }
     let access = &scan.access;
     let keyed = !access.equal.is_empty() || access.low.is_some() || access.high.is_some();
@@ -364,7 +423,8 @@ fn of_scan<'p>(scan: &Scan) -> Named<'p> {
     let Some(index) = index else {
         let alias = scan.alias.as_deref();
         let title = quoted_alias(&scan.table.name, alias);
-        let fields = relation(scan);
+        let title = view.within(scan.table.schema, title);
+        let fields = relation(scan, view);
         let name = match scan.current_of {
             Some(_) => "Tid Scan",
             None => "Seq Scan",
@@ -372,29 +432,30 @@ fn of_scan<'p>(scan: &Scan) -> Named<'p> {
         return titled(format!("{name} on {title}"), name, fields, vec![]);
     };
     let direction = if scan.backward { "Backward" } else { "Forward" };
-    of_index(index, scan, direction)
+    of_index(index, scan, direction, view)
 }
 
-fn of_index<'p>(index: &Index, scan: &Scan, direction: &str) -> Named<'p> {
+fn of_index<'p>(index: &Index, scan: &Scan, direction: &str, view: &View<'_>) -> Named<'p> {
     let mut fields = vec![
         ("Scan Direction", Value::text(direction)),
         ("Index Name", Value::text(&index.name)),
     ];
-    fields.extend(relation(scan));
+    fields.extend(relation(scan, view));
     let index = quote_identifier(&index.name);
     let table = quoted_alias(&scan.table.name, scan.alias.as_deref());
+    let table = view.within(scan.table.schema, table);
     let backward = if scan.backward { " Backward" } else { "" };
     let title = format!("Index Scan{backward} using {index} on {table}");
     titled(title, "Index Scan", fields, vec![])
 }
 
 /// The table of a scan, and what it is called.
-fn relation(scan: &Scan) -> Vec<(&'static str, Value)> {
+fn relation(scan: &Scan, view: &View<'_>) -> Vec<(&'static str, Value)> {
     let alias = scan.alias.as_deref().unwrap_or(&scan.table.name);
-    vec![
-        ("Relation Name", Value::text(&scan.table.name)),
-        ("Alias", Value::text(alias)),
-    ]
+    let mut fields = vec![("Relation Name", Value::text(&scan.table.name))];
+    fields.extend(view.schema_field(scan.table.schema));
+    fields.push(("Alias", Value::text(alias)));
+    fields
 }
 
 fn of_join(kind: JoinKind, looped: bool, inputs: Vec<&Plan>) -> Named<'_> {

@@ -10,31 +10,38 @@
 
 use std::fmt::Write;
 
+use std::time::Duration;
+
 use super::details::{Detail, FILTER};
 use super::node::{milliseconds, Node, Relation, Value};
-use super::{Form, Options};
-use execution::exec::Figures;
+use super::{used, Form, Options};
+use execution::exec::{Called, Calls, Figures, Space, Usage};
+
+/// What is said after a plan.
+pub(super) struct After {
+    /// Settings, and their values.
+    pub settings: Vec<(&'static str, String)>,
+    /// How long planning took.
+    pub planned_in: Duration,
+    /// What it used, if that was counted.
+    pub planning: Option<Usage>,
+    /// What was called, if it ran.
+    pub triggers: Option<Vec<Calls>>,
+    /// How long it ran, if it did.
+    pub ran_in: Option<Duration>,
+}
 
 /// The rows of an answer: a plan, and what is said after it.
-pub(super) fn write(
-    plan: &Node,
-    after: &[(&'static str, Value)],
-    options: &Options,
-) -> Vec<String> {
+pub(super) fn write(plan: &Node, after: &After, options: &Options) -> Vec<String> {
     if options.form == Form::Text {
         let mut lines = Vec::new();
         write_text(plan, None, options, &mut lines);
-        let after = after.iter();
-        lines.extend(after.map(|(name, value)| format!("{name}: {} ms", plain(value))));
+        write_after(after, options, &mut lines);
         return lines;
     }
     let plan = fields_of(plan, options, None);
     let mut query = vec![("Plan", Tree::Group(plan))];
-    query.extend(
-        after
-            .iter()
-            .map(|(name, value)| (*name, Tree::Leaf(value.clone()))),
-    );
+    query.extend(fields_after(after, options));
     let mut out = String::new();
     match options.form {
         Form::Text => {}
@@ -54,6 +61,149 @@ pub(super) fn write(
         }
     }
     vec![out]
+}
+
+fn write_after(after: &After, options: &Options, lines: &mut Vec<String>) {
+    if !after.settings.is_empty() {
+        let settings = after.settings.iter();
+        let settings: Vec<_> = settings
+            .map(|(name, value)| format!("{name} = '{value}'"))
+            .collect();
+        lines.push(format!("Settings: {}", settings.join(", ")));
+    }
+    if let Some(buffers) = after.planning.as_ref().and_then(used::buffers_line) {
+        lines.push("Planning:".to_owned());
+        lines.push(format!("  {buffers}"));
+    }
+    let time = |time: Duration| plain(&milliseconds(time));
+    if options.summary {
+        lines.push(format!("Planning Time: {} ms", time(after.planned_in)));
+    }
+    let triggers = after.triggers.as_deref().unwrap_or_default();
+    let tables = triggers.windows(2);
+    let several = tables
+        .into_iter()
+        .any(|two| two[0].table.0 != two[1].table.0);
+    for calls in triggers {
+        let mut line = "Trigger".to_owned();
+        // Writing into a String cannot fail.
+        let _ = match &calls.of {
+            Called::ForeignKey(name) => write!(line, " for constraint {name}"),
+            Called::Trigger(name, true) if options.verbose => {
+                write!(line, " {name} for constraint {name}")
+            }
+            Called::Trigger(name, true) => write!(line, " for constraint {name}"),
+            Called::Trigger(name, false) => write!(line, " {name}"),
+        };
+        if several {
+            let _ = write!(line, " on {}", calls.table.1);
+        }
+        line.push(':');
+        if options.timing {
+            let _ = write!(line, " time={}", time(calls.time));
+        }
+        let _ = write!(line, " calls={}", calls.calls);
+        lines.push(line);
+    }
+    if let Some(ran) = after.ran_in.filter(|_| options.summary) {
+        lines.push(format!("Execution Time: {} ms", time(ran)));
+    }
+}
+
+fn fields_after(after: &After, options: &Options) -> Vec<(&'static str, Tree)> {
+    let mut fields = Vec::new();
+    if options.settings {
+        let settings = after.settings.iter();
+        let settings = settings.map(|(name, value)| (*name, Tree::Leaf(Value::text(value))));
+        fields.push(("Settings", Tree::Group(settings.collect())));
+    }
+    if let Some(usage) = &after.planning {
+        fields.push(("Planning", Tree::Group(used::buffers_fields(usage))));
+    }
+    let time = |time: Duration| Tree::Leaf(milliseconds(time));
+    if options.summary {
+        fields.push(("Planning Time", time(after.planned_in)));
+    }
+    if let Some(triggers) = &after.triggers {
+        let triggers = triggers.iter().map(|calls| {
+            let mut fields = Vec::new();
+            let name = |name: &str| Tree::Leaf(Value::text(name));
+            match &calls.of {
+                Called::ForeignKey(constraint) => {
+                    fields.push(("Constraint Name", name(constraint)));
+                }
+                Called::Trigger(trigger, is_constraint) => {
+                    fields.push(("Trigger Name", name(trigger)));
+                    fields.extend(is_constraint.then(|| ("Constraint Name", name(trigger))));
+                }
+            }
+            fields.push(("Relation", name(&calls.table.1)));
+            fields.extend(options.timing.then(|| ("Time", time(calls.time))));
+            let number = Value::Number(calls.calls as f64, 0);
+            fields.push(("Calls", Tree::Leaf(number)));
+            fields
+        });
+        fields.push(("Triggers", Tree::List("Trigger", triggers.collect())));
+    }
+    if let Some(ran) = after.ran_in.filter(|_| options.summary) {
+        fields.push(("Execution Time", time(ran)));
+    }
+    fields
+}
+
+/// What a sort or a grouping kept of rows, in PostgreSQL's words.
+enum Kept {
+    Sort(&'static str, u64, &'static str),
+    Hash(u64, u64, u64),
+}
+
+impl Kept {
+    /// Of a node that ran and notes it.
+    fn of(node: &Node) -> Option<Kept> {
+        let actual = node.actual.as_ref().filter(|actual| actual.loops > 0)?;
+        let Space {
+            batches,
+            memory,
+            disk,
+        } = actual.space;
+        let kilobytes = |bytes: u64| bytes.div_ceil(1_024);
+        match node.title.as_str() {
+            _ if batches == 0 => None,
+            "Sort" if disk > 0 => Some(Kept::Sort("external merge", kilobytes(disk), "Disk")),
+            "Sort" => Some(Kept::Sort("quicksort", kilobytes(memory), "Memory")),
+            "HashAggregate" => Some(Kept::Hash(batches, kilobytes(memory), kilobytes(disk))),
+            _ => None,
+        }
+    }
+
+    fn line(&self) -> String {
+        match self {
+            Kept::Sort(method, size, kind) => format!("Sort Method: {method}  {kind}: {size}kB"),
+            Kept::Hash(batches, memory, disk) => {
+                let disk = match disk {
+                    0 => String::new(),
+                    disk => format!("  Disk Usage: {disk}kB"),
+                };
+                format!("Batches: {batches}  Memory Usage: {memory}kB{disk}")
+            }
+        }
+    }
+
+    fn fields(&self) -> Vec<(&'static str, Tree)> {
+        let number = |number: u64| Tree::Leaf(Value::Number(number as f64, 0));
+        match self {
+            Kept::Sort(method, size, kind) => vec![
+                ("Sort Method", Tree::Leaf(Value::text(*method))),
+                ("Sort Space Used", number(*size)),
+                ("Sort Space Type", Tree::Leaf(Value::text(*kind))),
+            ],
+            Kept::Hash(batches, memory, disk) => vec![
+                ("HashAgg Batches", number(*batches)),
+                ("Peak Memory Usage", number(*memory)),
+                ("Disk Usage", number(*disk)),
+            ],
+        }
+    }
 }
 
 /// Writes a node: after an arrow that is indented so far, or by itself.
@@ -90,16 +240,24 @@ fn write_text(node: &Node, arrow: Option<usize>, options: &Options, lines: &mut 
     let is_filter = |name: &str| name.contains(FILTER);
     let line = |name: &str, removed: Value| format!("{own}{name}: {}", plain(&removed));
     let mut by_filter = removed_by_filter(node).map(|removed| line(REMOVED, removed));
+    let kept = Kept::of(node);
     for (name, detail) in &node.details {
         let text = match detail {
             Detail::Text(text) => text.clone(),
             Detail::List(texts) => texts.join(", "),
         };
         lines.push(format!("{own}{name}: {text}"));
-        lines.extend(by_filter.take_if(|_| is_filter(name)));
+        lines.extend(by_filter.take_if(|_| kept.is_none() && is_filter(name)));
     }
+    lines.extend(kept.map(|kept| format!("{own}{}", kept.line())));
     lines.extend(by_filter);
     lines.extend(removed_by_join(node).map(|removed| line(REMOVED_BY_JOIN, removed)));
+    if let Some(actual) = &node.actual {
+        let buffers = options.buffers.then(|| used::buffers_line(&actual.usage));
+        let wal = options.wal.then(|| used::wal_line(&actual.usage));
+        let both = buffers.flatten().into_iter().chain(wal.flatten());
+        lines.extend(both.map(|line| format!("{own}{line}")));
+    }
     let subplans = |wanted: Relation, lines: &mut Vec<String>| {
         let plans = node.subplans.iter();
         for (_, title, plan) in plans.filter(|(relation, ..)| *relation == wanted) {
@@ -146,7 +304,7 @@ fn per_run(node: &Node, rows: impl Fn(&Figures) -> u64) -> Option<Value> {
 }
 
 /// What the other forms show.
-enum Tree {
+pub(super) enum Tree {
     Leaf(Value),
     Group(Vec<(&'static str, Tree)>),
     Texts(Vec<String>),
@@ -193,16 +351,25 @@ fn fields_of(
         fields.push(("Actual Loops", Tree::Leaf(loops)));
     }
     let mut by_filter = removed_by_filter(node).map(|removed| (REMOVED, Tree::Leaf(removed)));
+    let kept = Kept::of(node);
     for (name, detail) in &node.details {
         let tree = match detail {
             Detail::Text(text) => Tree::Leaf(Value::text(text)),
             Detail::List(texts) => Tree::Texts(texts.clone()),
         };
         fields.push((*name, tree));
-        fields.extend(by_filter.take_if(|_| name.contains(FILTER)));
+        fields.extend(by_filter.take_if(|_| kept.is_none() && name.contains(FILTER)));
     }
+    fields.extend(kept.iter().flat_map(Kept::fields));
     fields.extend(by_filter);
     fields.extend(removed_by_join(node).map(|removed| (REMOVED_BY_JOIN, Tree::Leaf(removed))));
+    let usage = node.actual.map(|actual| actual.usage).unwrap_or_default();
+    if options.buffers {
+        fields.extend(used::buffers_fields(&usage));
+    }
+    if options.wal {
+        fields.extend(used::wal_fields(&usage));
+    }
     let is_append = node.title == "Append";
     if is_append {
         let none = Value::Number(0.0, 0);
@@ -276,7 +443,8 @@ fn write_json(fields: &[(&'static str, Tree)], depth: usize, out: &mut String) {
             Tree::Group(fields) => {
                 out.push_str("{\n");
                 write_json(fields, depth + 1, out);
-                let _ = write!(out, "\n{indent}}}");
+                let line = if fields.is_empty() { "" } else { "\n" };
+                let _ = write!(out, "{line}{indent}}}");
             }
             Tree::Texts(texts) => {
                 let texts: Vec<_> = texts
