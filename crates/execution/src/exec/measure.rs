@@ -27,7 +27,7 @@ use base::Result;
 use super::join_filter::JoinFilter;
 use super::{Cursor, Exec};
 use crate::spool::TempFiles;
-use planner::plan::{Plan, Row};
+use planner::plan::{Insert, Plan, Row};
 
 /// Whether a plan is measured, and where that is noted.
 pub type Measuring<'m> = Option<&'m Rc<Measures>>;
@@ -40,6 +40,16 @@ pub struct Measures {
     meter: Option<Meter>,
     nodes: RefCell<HashMap<usize, Rc<Cell<Figures>>>>,
     triggers: RefCell<Vec<Calls>>,
+    conflicts: RefCell<HashMap<usize, Conflicts>>,
+}
+
+/// What ON CONFLICT was about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Conflicts {
+    /// The rows whose keys were there.
+    pub rows: u64,
+    /// Of these, those for which nothing was changed as they did not meet its WHERE.
+    pub removed: u64,
 }
 
 /// Tells what the session at work has used.
@@ -167,6 +177,7 @@ impl Measures {
             meter,
             nodes: RefCell::default(),
             triggers: RefCell::default(),
+            conflicts: RefCell::default(),
         })
     }
 
@@ -181,6 +192,13 @@ impl Measures {
             table(a).cmp(&table(b)).then_with(|| a.of.cmp(&b.of))
         });
         calls
+    }
+
+    /// What ON CONFLICT of a statement was about.
+    pub fn conflicts(&self, insert: &Insert) -> Conflicts {
+        let conflicts = self.conflicts.borrow();
+        let place = std::ptr::from_ref(insert) as usize;
+        conflicts.get(&place).copied().unwrap_or_default()
     }
 
     /// Notes that something is called, and how long that takes.
@@ -245,6 +263,21 @@ impl Measures {
     fn since(&self, begun: Option<Instant>) -> Duration {
         let passed = self.now().zip(begun).map(|(now, then)| now.since(then));
         passed.unwrap_or_default()
+    }
+}
+
+/// Notes, if the statement is measured, that a row met ON CONFLICT, or that it did not meet its WHERE.
+pub(super) fn note_conflict(insert: &Insert, removed: bool, cx: &Exec<'_>) {
+    let Some(measures) = &cx.measures else {
+        return;
+    };
+    let mut conflicts = measures.conflicts.borrow_mut();
+    let known = conflicts
+        .entry(std::ptr::from_ref(insert) as usize)
+        .or_default();
+    match removed {
+        true => known.removed += 1,
+        false => known.rows += 1,
     }
 }
 

@@ -207,15 +207,18 @@ pub(super) fn row(
             continue;
         }
         let role = cx.acting();
-        let fired = called(&Firing {
-            triggers,
-            place,
-            event,
-            old,
-            new: new.as_deref(),
-            role,
-            transition: None,
-        }, cx)?;
+        let fired = called(
+            &Firing {
+                triggers,
+                place,
+                event,
+                old,
+                new: new.as_deref(),
+                role,
+                transition: None,
+            },
+            cx,
+        )?;
         match fired {
             Fired::Same => {}
             Fired::Nothing => return Ok(None),
@@ -388,15 +391,18 @@ pub(super) fn before_statement(
     for place in triggers.of(Timing::Before, false, event, updated) {
         if is_due(triggers, place, (None, None), cx)? {
             let role = cx.acting();
-            called(&Firing {
-                triggers,
-                place,
-                event,
-                old: None,
-                new: None,
-                role,
-                transition: None,
-            }, cx)?;
+            called(
+                &Firing {
+                    triggers,
+                    place,
+                    event,
+                    old: None,
+                    new: None,
+                    role,
+                    transition: None,
+                },
+                cx,
+            )?;
         }
     }
     Ok(())
@@ -448,15 +454,18 @@ pub(super) fn run(fire: &Fire, cx: &mut Exec<'_>) -> Result<()> {
     if fire.turn != 0 && newest.is_some_and(|known| known.1 != fire.turn) {
         return Ok(());
     }
-    called(&Firing {
-        triggers: &fire.triggers,
-        place: fire.place,
-        event: fire.event,
-        old: fire.old.as_deref(),
-        new: fire.new.as_deref(),
-        role: None,
-        transition: fire.transition.as_ref(),
-    }, cx)?;
+    called(
+        &Firing {
+            triggers: &fire.triggers,
+            place: fire.place,
+            event: fire.event,
+            old: fire.old.as_deref(),
+            new: fire.new.as_deref(),
+            role: None,
+            transition: fire.transition.as_ref(),
+        },
+        cx,
+    )?;
     // What it has written is there for what follows.
     cx.host.txn().next_command();
     Ok(())

@@ -10,7 +10,7 @@ use base::{Error, Key, KeyRange, Result, SequenceId, SqlState, TreeId};
 
 use super::cursor::{open, open_to_lock, Cursor};
 use super::entries;
-use super::measure::Measuring;
+use super::measure::{note_conflict, Measuring};
 use super::new_row::{check_policies, check_row, duplicate_key, taken_entry};
 use super::trigger::OwnRows;
 use super::{checked, foreign, long, partition, rows, trigger, Exec};
@@ -234,13 +234,16 @@ impl<'p> InsertCursor<'p> {
             };
             if conflict.set.is_none() {
                 check_is_seen(target, place, &row, cx)?;
+                note_conflict(self.insert, false, cx);
                 return Ok(None);
             }
-            match self.update(conflict, place, &row, cx)? {
-                Upserted::Again => {}
-                Upserted::Skipped => return Ok(None),
-                Upserted::Row(row) => return Ok(Some(row)),
-            }
+            let upserted = match self.update(conflict, place, &row, cx)? {
+                Upserted::Again => continue,
+                Upserted::Skipped => None,
+                Upserted::Row(row) => Some(row),
+            };
+            note_conflict(self.insert, false, cx);
+            return Ok(upserted);
         }
     }
 
@@ -325,6 +328,7 @@ impl<'p> InsertCursor<'p> {
         }
         let old = rows::decode(table, &[], &bytes, &key, false)?;
         let Some(mut new) = conflicting(conflict, target, &old, row, cx)? else {
+            note_conflict(self.insert, true, cx);
             return Ok(Upserted::Skipped);
         };
         if let Some(triggers) = &target.triggers {

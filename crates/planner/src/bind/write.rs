@@ -753,7 +753,15 @@ impl Binder<'_> {
         let mut target = match base.kind {
             // Of a view with INSTEAD OF triggers, which has no keys.
             RelationKind::View => self.view(&base, None, &mut scope, false, &mut next)?,
-            _ => self.scan(base, None, &mut scope, true, &mut next)?,
+            _ => {
+                // As EXPLAIN calls it; columns are called below. A view's base table has its own name.
+                let called = alias.filter(|_| writable.named().oid == base.oid);
+                let called = called.map(|alias| pg_query::protobuf::Alias {
+                    aliasname: alias.aliasname.clone(),
+                    colnames: Vec::new(),
+                });
+                self.scan(base, called.as_ref(), &mut scope, true, &mut next)?
+            }
         };
         let mut item = writable.item(&writable.named().name, 0);
         item.alias = self.alias(alias, &writable.named().name, &mut item.columns)?;

@@ -64,7 +64,11 @@ pub fn decompiled(program: &Program, values: &dyn Values) -> Option<Expr> {
     let mut open: Vec<Open> = Vec::new();
     for at in 0..=ops.len() {
         while open.last().is_some_and(|open| open.end() == at) {
-            let last = stack.pop()?;
+            let mut last = stack.pop()?;
+            if let Some(Open::Case(_, whens, _)) = open.last_mut() {
+                let results = whens.iter_mut().map(|when| &mut when.1);
+                agree(results.chain([&mut last]));
+            }
             let ty = last.ty;
             let kind = match open.pop()? {
                 Open::Coalesce(_, mut args) => {
@@ -109,6 +113,17 @@ pub fn decompiled(program: &Program, values: &dyn Values) -> Option<Expr> {
     }
     let whole = stack.pop()?;
     stack.is_empty().then_some(whole)
+}
+
+/// A NULL among results is of the type of the others.
+fn agree<'e>(results: impl Iterator<Item = &'e mut Expr>) {
+    let (open, typed): (Vec<_>, Vec<_>) = results.partition(|result| {
+        let is_null = matches!(&result.kind, ExprKind::Const(value, _) if value.is_null());
+        is_null && result.ty == TypeId::UNKNOWN
+    });
+    if let Some(known) = typed.first() {
+        open.into_iter().for_each(|null| null.ty = known.ty);
+    }
 }
 
 /// What a step leaves on the stack.

@@ -235,3 +235,203 @@ fn queries_are_planned_as_is_best() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// The fields of PostgreSQL 15's nodes, in its order: those of all before and behind those of some.
+const FIRST_FIELDS: [&str; 16] = [
+    "Node Type",
+    "Strategy",
+    "Partial Mode",
+    "Operation",
+    "Parent Relationship",
+    "Subplan Name",
+    "Parallel Aware",
+    "Async Capable",
+    "Scan Direction",
+    "Index Name",
+    "Relation Name",
+    "Function Name",
+    "Schema",
+    "Alias",
+    "Join Type",
+    "Command",
+];
+const FIGURES: [&str; 9] = [
+    "Startup Cost",
+    "Total Cost",
+    "Plan Rows",
+    "Plan Width",
+    "Actual Startup Time",
+    "Actual Total Time",
+    "Actual Rows",
+    "Actual Loops",
+    "Output",
+];
+const LAST_FIELDS: [&str; 15] = [
+    "Shared Hit Blocks",
+    "Shared Read Blocks",
+    "Shared Dirtied Blocks",
+    "Shared Written Blocks",
+    "Local Hit Blocks",
+    "Local Read Blocks",
+    "Local Dirtied Blocks",
+    "Local Written Blocks",
+    "Temp Read Blocks",
+    "Temp Written Blocks",
+    "WAL Records",
+    "WAL FPI",
+    "WAL Bytes",
+    "Subplans Removed",
+    "Plans",
+];
+
+/// The fields of a node's own between these.
+fn own_fields(node: &str) -> Option<&'static [&'static str]> {
+    Some(match node {
+        "Seq Scan" | "Values Scan" | "CTE Scan" | "WorkTable Scan" => {
+            &["Filter", "Rows Removed by Filter"]
+        }
+        "Function Scan" => &["Function Call", "Filter", "Rows Removed by Filter"],
+        "Index Scan" => &["Index Cond", "Filter", "Rows Removed by Filter"],
+        "Tid Scan" => &["TID Cond", "Filter", "Rows Removed by Filter"],
+        "Nested Loop" => &[
+            "Join Filter",
+            "Rows Removed by Join Filter",
+            "Filter",
+            "Rows Removed by Filter",
+        ],
+        "Hash Join" => &[
+            "Hash Cond",
+            "Join Filter",
+            "Rows Removed by Join Filter",
+            "Filter",
+            "Rows Removed by Filter",
+        ],
+        "Aggregate" => &[
+            "Group Key",
+            "Filter",
+            "HashAgg Batches",
+            "Peak Memory Usage",
+            "Disk Usage",
+            "Rows Removed by Filter",
+        ],
+        "Sort" => &[
+            "Sort Key",
+            "Sort Method",
+            "Sort Space Used",
+            "Sort Space Type",
+        ],
+        "Result" => &["One-Time Filter", "Filter", "Rows Removed by Filter"],
+        "ModifyTable" => &[
+            "Conflict Resolution",
+            "Conflict Arbiter Indexes",
+            "Conflict Filter",
+            "Rows Removed by Conflict Filter",
+            "Tuples Inserted",
+            "Conflicting Tuples",
+        ],
+        "WindowAgg" | "Limit" | "Unique" | "ProjectSet" | "LockRows" | "SetOp" | "Append"
+        | "Recursive Union" => &[],
+        _ => return None,
+    })
+}
+
+/// What stands beside the nodes.
+const BESIDE: [&str; 6] = [
+    "Plan",
+    "Settings",
+    "Planning",
+    "Planning Time",
+    "Triggers",
+    "Execution Time",
+];
+
+/// Statements whose nodes are of all kinds.
+const STATEMENTS: [&str; 22] = [
+    "select * from pl_a where id = 3 and x > 1",
+    "select * from pl_a as a where k > 50 order by x desc",
+    "select a.x, b.x from pl_a as a join pl_b as b on a.k = b.k and a.x < b.x",
+    "select a.x, b.x from pl_a as a left join pl_b as b on a.k = b.id where b.x is null",
+    "select a.x from pl_a as a, pl_b as b where a.id < 3 and b.id < 3 and a.x <> b.x",
+    "select k, count(*) from pl_a group by k having count(*) > 3 order by k limit 2",
+    "select count(*) from pl_a",
+    "select distinct x from pl_a union all select 1",
+    "select x from pl_a union select k from pl_b",
+    "select x from pl_a except select k from pl_b",
+    "select rank() over (order by x), generate_series(1, 2) from pl_a",
+    "select * from generate_series(1, 10) as i where i > 3",
+    "select * from (values (1), (2)) as v (i) where i > 1",
+    "select (select max(x) from pl_b), (select x from pl_b as b where b.id = a.k) from pl_a as a",
+    "with recursive r as (select 1 as i union all select i + 1 from r where i < 5) select * from r",
+    "select 1 where random() > 2",
+    "select * from pl_a where id < 5 for update",
+    "insert into pl_a values (1, 2, 3) on conflict (id) do update set x = 1 where pl_a.x > 100",
+    "insert into pl_a values (-1, 2, 3) returning x",
+    "update pl_a as a set x = x + 1 where id = 7 returning a.*",
+    "delete from pl_a where id = -1",
+    "select relname from pg_class where relname = 'pl_a'",
+];
+
+/// The objects of an answer in JSON, each as its keys in order: those of nodes, and of the answer itself.
+fn objects(answer: &str) -> Vec<Vec<(String, String)>> {
+    let (mut open, mut done) = (Vec::new(), Vec::new());
+    for line in answer.lines() {
+        let line = line.trim().trim_end_matches(',');
+        let field = line
+            .strip_prefix('"')
+            .and_then(|line| line.split_once("\": "));
+        if let Some((key, value)) = field {
+            let object: &mut Vec<(String, String)> = open.last_mut().expect("an object");
+            object.push((key.to_owned(), value.trim_matches('"').to_owned()));
+        }
+        if line.ends_with('{') {
+            open.push(Vec::new());
+        }
+        if line == "}" {
+            done.extend(open.pop());
+        }
+    }
+    done
+}
+
+/// Whether keys are some of those that are allowed, in their order.
+fn are_in_order<'a>(keys: impl Iterator<Item = &'a str>, allowed: &[&str]) -> bool {
+    let mut allowed = allowed.iter();
+    keys.into_iter()
+        .all(|key| allowed.any(|known| *known == key))
+}
+
+#[test]
+fn fields_of_nodes_are_those_of_postgresql() {
+    let mut node = shared::one_node().nodes()[0].clone();
+    let made = lab::host::run(node.psql().args(["-c", "create database fields"]));
+    made.expect("a database of its own");
+    node.login.database = "fields".to_owned();
+    node.query(TABLES).expect("the tables");
+    let mut wrong = Vec::new();
+    for statement in STATEMENTS {
+        for options in [
+            "format json",
+            "costs off, verbose, format json",
+            "analyze, verbose, buffers, wal, settings, format json",
+        ] {
+            let asked = format!("explain ({options}) {statement}");
+            let answer = node.query(&asked).expect("a plan");
+            for object in objects(&answer) {
+                let keys = || object.iter().map(|(key, _)| key.as_str());
+                let named = object.iter().find(|(key, _)| key == "Node Type");
+                let is_right = match named {
+                    None if keys().any(|key| key == "Plan") => are_in_order(keys(), &BESIDE),
+                    None => true,
+                    Some((_, node)) => own_fields(node).is_some_and(|own| {
+                        let all = [&FIRST_FIELDS[..], &FIGURES, own, &LAST_FIELDS].concat();
+                        are_in_order(keys(), &all)
+                    }),
+                };
+                if !is_right {
+                    wrong.push(format!("{asked}\n  {object:?}"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

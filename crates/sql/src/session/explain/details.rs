@@ -25,6 +25,7 @@ use super::output;
 pub(super) enum Detail {
     Text(String),
     List(Vec<String>),
+    Number(u64),
 }
 
 pub(super) type Details = Vec<(&'static str, Detail)>;
@@ -38,7 +39,7 @@ pub(super) const OUTPUT: &str = "Output";
 /// Whether a plan lists its columns; one without a node does so in the place of its input.
 fn is_listed(plan: &Plan) -> bool {
     match plan {
-        Plan::Filter(input, _) => matches!(**input, Plan::Values(_)),
+        Plan::Filter(input, _) => is_one_row(input),
         Plan::Project(input, programs) => {
             let drops = programs.iter().all(|program| program.as_column().is_some());
             !(drops && output::hands_on(input))
@@ -79,7 +80,7 @@ pub(super) fn of(plan: &Plan, writer: &Writer<'_>, outer: &[Columns]) -> Details
                 filter.and_then(|filter| writer.text(filter, &row, outer)),
             );
         }
-        Plan::Filter(input, condition) if matches!(**input, Plan::Values(_)) => {
+        Plan::Filter(input, condition) if is_one_row(input) => {
             say(
                 "One-Time Filter",
                 writer.text(condition, &columns(input), outer),
@@ -144,7 +145,11 @@ fn of_conflict(insert: &Insert, writer: &Writer<'_>, outer: &[Columns]) -> Detai
     let Some(conflict) = &insert.conflict else {
         return Details::new();
     };
-    let what = if conflict.set.is_some() { "UPDATE" } else { "NOTHING" };
+    let what = if conflict.set.is_some() {
+        "UPDATE"
+    } else {
+        "NOTHING"
+    };
     let mut details = vec![("Conflict Resolution", Detail::Text(what.to_owned()))];
     let table = &insert.target.table;
     let index = |place: &usize| Some(quote_identifier(&table.indexes.get(*place)?.name));
@@ -159,6 +164,11 @@ fn of_conflict(insert: &Insert, writer: &Writer<'_>, outer: &[Columns]) -> Detai
     let filter = filter.and_then(|filter| writer.text(filter, &both, outer));
     details.extend(filter.map(|filter| ("Conflict Filter", Detail::Text(filter))));
     details
+}
+
+/// Whether a node is a row that is computed, which conditions are decided for once.
+pub(super) fn is_one_row(plan: &Plan) -> bool {
+    matches!(plan, Plan::Values(rows) if rows.len() <= 1)
 }
 
 /// Whether the columns of a node are its own: of a table, or what it aggregates.

@@ -117,6 +117,19 @@ fn made_of(node: &NodeEnum) -> Option<&NodeEnum> {
     }
 }
 
+/// What a statement calls the table that it writes, if it names it.
+fn alias_of(node: &NodeEnum) -> Option<&str> {
+    let relation = match node {
+        NodeEnum::InsertStmt(insert) => &insert.relation,
+        NodeEnum::UpdateStmt(update) => &update.relation,
+        NodeEnum::DeleteStmt(delete) => &delete.relation,
+        NodeEnum::MergeStmt(merge) => &merge.relation,
+        _ => return None,
+    };
+    let alias = relation.as_ref()?.alias.as_ref()?;
+    Some(&alias.aliasname)
+}
+
 impl Session {
     /// The lines that EXPLAIN shows.
     pub(super) fn explain(
@@ -137,7 +150,8 @@ impl Session {
             }
             _ => whole.clone(),
         };
-        if options.analyze && matches!(inner.node(), NodeEnum::SelectStmt(select) if has_into(select))
+        if options.analyze
+            && matches!(inner.node(), NodeEnum::SelectStmt(select) if has_into(select))
         {
             return Err(Error::unsupported("EXPLAIN ANALYZE of SELECT INTO"));
         }
@@ -186,7 +200,9 @@ impl Session {
                     Some(made) => (planned, is_made) = (made, true),
                     None if leaves_out => {}
                     // It was there already.
-                    None => return Ok(options.dummy(super::statements::about(whole.node()).command)),
+                    None => {
+                        return Ok(options.dummy(super::statements::about(whole.node()).command))
+                    }
                 }
             } else {
                 planned = self.settle_plan(planned, plan)?;
@@ -206,7 +222,12 @@ impl Session {
             triggers: measures.as_ref().map(|measures| measures.triggers()),
             ran_in,
         };
-        let plan = self.explained((&planned, is_made), measures.as_deref(), &options)?;
+        let written = match &executed {
+            Some(prepared) => prepared.statement().map(|statement| statement.node()),
+            None => Some(inner.node()),
+        };
+        let (measures, alias) = (measures.as_deref(), written.and_then(alias_of));
+        let plan = self.explained((&planned, is_made), (measures, alias), &options)?;
         Ok(write::write(&plan, &after, &options))
     }
 
@@ -214,7 +235,7 @@ impl Session {
     fn explained(
         &self,
         (planned, is_made): (&Planned, bool),
-        measures: Option<&Measures>,
+        (measures, alias): (Option<&Measures>, Option<&str>),
         options: &Options,
     ) -> Result<node::Node> {
         let catalog = &planned.catalog;
@@ -231,7 +252,7 @@ impl Session {
         let view = node::View {
             statistics: &sizes,
             measures,
-            writer: names::Writer::new(&eval, &[], reads_several, (options.verbose, most)),
+            writer: names::Writer::new(&eval, &[], reads_several, alias, (options.verbose, most)),
             catalog,
         };
         // Conditions may be as deep as they were written.

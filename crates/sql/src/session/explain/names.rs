@@ -18,13 +18,12 @@ use std::rc::Rc;
 use base::hash::HashMap;
 use base::{coro, Error, Result, SqlState};
 
-use super::output::computes;
 use functions::strings::quote_identifier;
 use functions::{Call, Function, Volatility};
 use planner::deparse::{decompiled, expression, Names, Style, Values};
 use planner::plan::{
-    AggregateCall, AggregatePlan, Bound, Exclusion, Expr, ExprKind, Frame, FrameMode, JoinKind, Plan,
-    Program, Scan, SetColumn, SetOperation, SortKey, SubKind, SubQuery, WindowCall,
+    AggregateCall, AggregatePlan, Bound, Exclusion, Expr, ExprKind, Frame, FrameMode, JoinKind,
+    Plan, Program, Scan, SetColumn, SetOperation, SortKey, SubKind, SubQuery, WindowCall,
     WindowFunctionPlan, WindowName, WindowSpec,
 };
 use types::{Datum, EvalContext, TypeId};
@@ -105,6 +104,8 @@ pub(super) struct Writer<'a> {
     pub(super) qualified: bool,
     /// Whether columns are listed, and called with their tables in all conditions.
     pub(super) verbose: bool,
+    /// What the statement calls the table that it writes, if not by its name.
+    pub(super) alias: Option<&'a str>,
     /// The bytes that texts may have, all together, and those that they have.
     most: usize,
     written: Cell<usize>,
@@ -117,6 +118,8 @@ pub(super) struct Writer<'a> {
     counts: RefCell<(usize, usize)>,
     /// The columns of nodes, by where these are.
     columns: RefCell<HashMap<usize, Columns>>,
+    /// The types of the columns of nodes, where these say more than the values.
+    types: RefCell<HashMap<usize, Vec<(TypeId, i32)>>>,
 }
 
 /// The rows that an expression is over.
@@ -220,6 +223,7 @@ impl<'a> Writer<'a> {
         context: &'a EvalContext,
         literals: &'a [Datum],
         qualified: bool,
+        alias: Option<&'a str>,
         (verbose, most): (bool, usize),
     ) -> Writer<'a> {
         Writer {
@@ -227,6 +231,7 @@ impl<'a> Writer<'a> {
             literals,
             qualified,
             verbose,
+            alias,
             most,
             written: Cell::default(),
             failed: RefCell::default(),
@@ -234,7 +239,14 @@ impl<'a> Writer<'a> {
             found: RefCell::default(),
             counts: RefCell::default(),
             columns: RefCell::default(),
+            types: RefCell::default(),
         }
+    }
+
+    /// The values of a node are for columns of these types.
+    pub(super) fn will_be(&self, plan: &Plan, types: Vec<(TypeId, i32)>) {
+        let place = std::ptr::from_ref(plan) as usize;
+        self.types.borrow_mut().insert(place, types);
     }
 
     /// Counts the bytes of a text that becomes a part of another: these grow by their product. Gives way to
@@ -358,35 +370,49 @@ impl<'a> Writer<'a> {
     }
 
     /// What a program computes as a column of the node above.
-    pub(super) fn computed(
+    pub(super) fn computed(&self, program: &Program, row: &[Column], outer: &[Columns]) -> Column {
+        self.computed_as(program, row, outer, None)
+    }
+
+    /// The same of a value of a type, if that is known.
+    fn computed_as(
         &self,
         program: &Program,
         row: &[Column],
         outer: &[Columns],
+        ty: Option<(TypeId, i32)>,
     ) -> Column {
         let missing = Cell::default();
         let over = Over::new(self, row, outer, &missing);
-        match decompiled(program, &over) {
-            Some(expr) => self.column_of(&expr, &over),
-            None => Column::default(),
+        let Some(mut expr) = decompiled(program, &over) else {
+            return Column::default();
+        };
+        match (&expr.kind, ty) {
+            (ExprKind::Const(..), Some((ty, typmod))) => (expr.ty, expr.typmod) = (ty, typmod),
+            (ExprKind::Const(Datum::Null, _), None) if expr.ty == TypeId::UNKNOWN => {
+                expr.ty = TypeId::TEXT;
+            }
+            _ => {}
         }
+        self.column_of(&expr, &over)
     }
 
     fn column_of(&self, expr: &Expr, over: &Over<'_>) -> Column {
         let text = expression(expr, over, self.context, FLAT, true);
         let bare = text.unwrap_or_default();
-        let listed = match self.verbose {
-            false => Ok(String::new()),
-            true => {
-                let over = Over {
-                    listed: true,
-                    ..*over
-                };
-                expression(expr, &over, self.context, FLAT, true)
+        // Casts that nobody wrote are shown above the node that does them.
+        let listed = [true, false].map(|casts| {
+            if !self.verbose {
+                return String::new();
             }
-        };
-        let listed = listed.unwrap_or_default();
-        if over.missing.get() || !self.spends(bare.len() + listed.len()) {
+            let over = Over {
+                listed: true,
+                ..*over
+            };
+            let text = expression(expr, &over, self.context, FLAT, casts);
+            text.unwrap_or_default()
+        });
+        if over.missing.get() || !self.spends(bare.len() + listed[0].len() + listed[1].len()) {
             return Column::default();
         }
         let is_name = matches!(
@@ -401,7 +427,7 @@ impl<'a> Writer<'a> {
         Column {
             text: above(&bare),
             bare,
-            listed: [above(&listed), listed],
+            listed: [above(&listed[0]), listed[1].clone()],
             ty,
         }
     }
@@ -491,10 +517,9 @@ impl<'a> Writer<'a> {
 
     fn computed_columns(&self, plan: &Plan, outer: &[Columns]) -> Columns {
         let of = |input: &Plan| self.columns(input, outer);
-        let computed = |programs: &[Program], row: &[Column]| {
-            let programs = programs.iter();
-            Rc::new(programs.map(|one| self.computed(one, row, outer)).collect())
-        };
+        let types = self.types.borrow();
+        let types = types.get(&(std::ptr::from_ref(plan) as usize));
+        let typed = |place: usize| types.and_then(|types| types.get(place)).copied();
         match plan {
             Plan::Scan(scan) => {
                 let row = self.columns_of_table(scan);
@@ -509,7 +534,10 @@ impl<'a> Writer<'a> {
                 Rc::new(row)
             }
             Plan::System(table, ..) => self.of_table(table, &table.name),
-            Plan::Values(rows) if rows.len() == 1 => computed(&rows[0], &[]),
+            Plan::Values(rows) if rows.len() == 1 => {
+                let one = |(place, program)| self.computed_as(program, &[], outer, typed(place));
+                Rc::new(rows[0].iter().enumerate().map(one).collect())
+            }
             Plan::Values(rows) => {
                 let width = rows.first().map_or(0, Vec::len);
                 let named =
@@ -525,17 +553,16 @@ impl<'a> Writer<'a> {
             Plan::Project(input, columns) => {
                 let row = of(input);
                 // What a node computes of what it has computed is one expression.
-                let own = matches!(&**input, Plan::Aggregate { .. } | Plan::Filter(..));
-                let own = own && computes(input) && !matches!(scanned(input), Plan::Scan(_));
+                let own = matches!(scanned(input), Plan::Aggregate { .. });
                 let within: Vec<Column> = match own {
                     true => row.iter().map(Column::own).collect(),
                     false => row.to_vec(),
                 };
-                let one = |program: &Program| match program.as_column() {
+                let one = |(at, program): (usize, &Program)| match program.as_column() {
                     Some(place) if own => row.get(place).cloned().unwrap_or_default(),
-                    _ => self.computed(program, &within, outer),
+                    _ => self.computed_as(program, &within, outer, typed(at)),
                 };
-                Rc::new(columns.iter().map(one).collect())
+                Rc::new(columns.iter().enumerate().map(one).collect())
             }
             Plan::ProjectSet(input, columns) => {
                 let row = of(input);
@@ -734,7 +761,7 @@ impl<'a> Writer<'a> {
 
     /// The columns of a table, as a statement calls them that writes it.
     pub(super) fn columns_of(&self, table: &catalog::Table) -> Columns {
-        self.of_table(table, &table.name)
+        self.of_table(table, self.alias.unwrap_or(&table.name))
     }
 
     /// The same under another name, as several tables have them.
@@ -790,12 +817,12 @@ pub(super) fn reads_several(plan: &Plan) -> bool {
             | Plan::ProjectSet(input, _)
             | Plan::Aggregate { input, .. } => count(input) + subqueries(plan),
             Plan::Window(window) => count(&window.input),
-            Plan::Update(update) => 1 + count(&update.input),
+            Plan::Update(update) => count(&update.input),
             Plan::Delete(delete) => count(&delete.input),
             Plan::Insert(insert) => {
                 let conflict = insert.conflict.as_ref();
                 let excluded = conflict.is_some_and(|conflict| conflict.set.is_some());
-                1 + usize::from(excluded) + count(&insert.input)
+                1 + usize::from(excluded) + count(&insert.input).max(1)
             }
             Plan::Merge(_) | Plan::With(_) => 2,
             plan => {

@@ -7,7 +7,7 @@
 //! in PostgreSQL.
 //!
 //! # What it leaves out
-//! What a partitioned table's scans are called beside their tables; the alias of a table that is written.
+//! What a partitioned table's scans are called beside their tables; what partitions that are written are called beside.
 
 use std::time::Duration;
 
@@ -18,8 +18,14 @@ use catalog::{Catalog, Index, Table};
 use execution::exec::{Figures, Measures};
 use functions::strings::quote_identifier;
 use planner::paths::{self, Statistics};
-use planner::plan::{Expected, Join, JoinKind, Plan, Program, Scan, SetOperation};
+use planner::plan::{Expected, Insert, Join, JoinKind, Plan, Program, Scan, SetOperation};
 use types::TypeId;
+
+/// The nodes that list no columns of their own, as in PostgreSQL.
+const LISTS_NOTHING: [&str; 3] = ["Append", "Recursive Union", "ModifyTable"];
+
+/// The rows that WHERE of ON CONFLICT has left out.
+pub(super) const REMOVED_BY_CONFLICT: &str = "Rows Removed by Conflict Filter";
 
 /// The schema of what is built in.
 const PG_CATALOG: u32 = 11;
@@ -53,10 +59,17 @@ impl Node {
     /// Takes the list of columns from what is computed of its rows, if it has such a list.
     fn list(&mut self, details: Details) {
         let is_list = |detail: &&mut (&'static str, Detail)| detail.0 == OUTPUT;
-        let mut computed = details.into_iter().filter(|detail| detail.0 == OUTPUT);
-        match (self.details.iter_mut().find(is_list), computed.next()) {
-            (Some(known), Some(computed)) => *known = computed,
-            _ => {}
+        let Some(computed) = details.into_iter().find(|detail| detail.0 == OUTPUT) else {
+            return;
+        };
+        let lists = |field: &(&str, Value)| match &field.1 {
+            Value::Text(name) => !LISTS_NOTHING.contains(&name.as_str()),
+            _ => true,
+        };
+        match self.details.iter_mut().find(is_list) {
+            Some(known) => *known = computed,
+            None if self.fields.iter().take(1).all(lists) => self.details.insert(0, computed),
+            None => {}
         }
     }
 }
@@ -83,7 +96,10 @@ pub(super) struct View<'a> {
 impl View<'_> {
     /// The name of a schema, if it is shown.
     fn schema(&self, oid: u32) -> Option<&str> {
-        let schema = self.catalog.schema_by_oid(oid).filter(|_| self.writer.verbose)?;
+        let schema = self
+            .catalog
+            .schema_by_oid(oid)
+            .filter(|_| self.writer.verbose)?;
         Some(match is_local(schema.oid) {
             true => "pg_temp",
             false => &schema.name,
@@ -100,7 +116,8 @@ impl View<'_> {
 
     /// The field that says so.
     fn schema_field(&self, schema: u32) -> Option<(&'static str, Value)> {
-        self.schema(schema).map(|schema| ("Schema", Value::text(schema)))
+        self.schema(schema)
+            .map(|schema| ("Schema", Value::text(schema)))
     }
 }
 
@@ -135,6 +152,9 @@ pub(super) fn of_plan(plan: &Plan, view: &View<'_>, outer: &[Columns]) -> Node {
     } = view;
     let actual = measures.map(|measures| measures.of(plan));
     let mut details = details::of(plan, writer, outer);
+    if let (Plan::Insert(insert), Some(measures)) = (plan, measures) {
+        details.extend(conflicts(insert, measures));
+    }
     let subplans = subplans(view);
     let (title, fields, inputs) = match named(plan, view) {
         Named::Node(title, fields, inputs) => (title, fields, inputs),
@@ -166,6 +186,12 @@ pub(super) fn of_plan(plan: &Plan, view: &View<'_>, outer: &[Columns]) -> Node {
     let mut plans: Vec<_> = match plan {
         Plan::Join(join) => of_sides(join, view, outer),
         _ => {
+            if let Plan::Insert(insert) = plan {
+                // Constants are of the types of the columns that they are for.
+                let types = insert.target.table.columns.iter();
+                let types = types.map(|column| (column.type_id, column.typmod));
+                writer.will_be(&insert.input, types.collect());
+            }
             let inputs = inputs.iter();
             inputs.map(|input| of_plan(input, view, outer)).collect()
         }
@@ -200,6 +226,27 @@ pub(super) fn of_plan(plan: &Plan, view: &View<'_>, outer: &[Columns]) -> Node {
         plans,
         subplans,
     }
+}
+
+/// What ON CONFLICT was about. A partitioned table's partitions do not say.
+fn conflicts(insert: &Insert, measures: &Measures) -> Details {
+    let is_told = insert.conflict.is_some() && insert.target.routes.is_none();
+    if !is_told {
+        return Details::new();
+    }
+    let met = measures.conflicts(insert);
+    let inserted = measures.of(&insert.input).rows.saturating_sub(met.rows);
+    let mut details = Details::new();
+    if insert
+        .conflict
+        .as_ref()
+        .is_some_and(|conflict| conflict.condition.is_some())
+    {
+        details.push((REMOVED_BY_CONFLICT, Detail::Number(met.removed)));
+    }
+    details.push(("Tuples Inserted", Detail::Number(inserted)));
+    details.push(("Conflicting Tuples", Detail::Number(met.rows)));
+    details
 }
 
 /// The inputs of a join, of which the right one may look at the left one's rows.
@@ -290,9 +337,7 @@ fn named<'p>(plan: &'p Plan, view: &View<'_>) -> Named<'p> {
             Named::Input(input)
         }
         Plan::With(with) => Named::Input(&with.body),
-        Plan::Filter(input, _) if matches!(**input, Plan::Values(_)) => {
-            node("Result", vec![], vec![])
-        }
+        Plan::Filter(input, _) if details::is_one_row(input) => node("Result", vec![], vec![]),
         Plan::Once(input, _) => node("Result", vec![], vec![&**input]),
         Plan::Filter(input, _) if takes_filter(input) => Named::Filtered(input),
         Plan::Filter(input, _) => node("Filter", vec![], vec![&**input]),
@@ -391,18 +436,15 @@ fn of_function<'p>(function: &str, schema: u32, view: &View<'_>) -> Named<'p> {
     )
 }
 
-fn of_change<'p>(
-    operation: &str,
-    table: &Table,
-    input: &'p Plan,
-    view: &View<'_>,
-) -> Named<'p> {
+fn of_change<'p>(operation: &str, table: &Table, input: &'p Plan, view: &View<'_>) -> Named<'p> {
     let mut fields = vec![
         ("Operation", Value::text(operation)),
         ("Relation Name", Value::text(&table.name)),
     ];
     fields.extend(view.schema_field(table.schema));
-    let shown = view.within(table.schema, quote_identifier(&table.name));
+    let alias = view.writer.alias.filter(|alias| *alias != table.name);
+    fields.push(("Alias", Value::text(alias.unwrap_or(&table.name))));
+    let shown = view.within(table.schema, quoted_alias(&table.name, alias));
     titled(
         format!("{operation} on {shown}"),
         "ModifyTable",

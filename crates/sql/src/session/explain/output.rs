@@ -27,34 +27,38 @@ pub(super) fn of(plan: &Plan, writer: &Writer<'_>, outer: &[Columns]) -> Option<
         Plan::Project(input, programs) => {
             let row = writer.columns(input, outer);
             let computed = writer.columns(plan, outer);
-            let is_own = computes(input);
+            let own = own_from(input, writer, outer);
             let both = programs.iter().zip(computed.iter());
             let one = |(program, column): (&Program, &Column)| {
-                let passed = program.as_column().and_then(|place| row.get(place));
+                let passed = program.as_column();
+                let passed = passed.and_then(|place| Some((row.get(place)?, place)));
                 match passed {
-                    Some(column) => column.shown(is_own),
+                    Some((column, place)) => column.shown(place >= own),
                     None => column.shown(true),
                 }
             };
             both.map(one).collect()
         }
         _ => {
-            let is_own = computes(plan);
+            let own = own_from(plan, writer, outer);
             let columns = writer.columns(plan, outer);
-            columns.iter().map(|column| column.shown(is_own)).collect()
+            let columns = columns.iter().enumerate();
+            let shown = columns.map(|(place, column)| column.shown(place >= own));
+            shown.collect()
         }
     };
     let is_known = !columns.is_empty() && columns.iter().all(|column| !column.is_empty());
     is_known.then_some(columns)
 }
 
-/// Whether a node computes the columns of its rows itself.
-pub(super) fn computes(plan: &Plan) -> bool {
+/// From which of the columns of its rows on a node computes them itself.
+fn own_from(plan: &Plan, writer: &Writer<'_>, outer: &[Columns]) -> usize {
     match plan {
-        Plan::Filter(input, _) => computes(input),
-        Plan::Aggregate { .. } | Plan::Window(_) | Plan::ProjectSet(..) => true,
-        Plan::Values(_) | Plan::Scan(_) | Plan::System(..) => true,
-        _ => false,
+        Plan::Filter(input, _) => own_from(input, writer, outer),
+        Plan::Window(window) => writer.columns(&window.input, outer).len(),
+        Plan::Aggregate { .. } | Plan::ProjectSet(..) => 0,
+        Plan::Values(_) | Plan::Scan(_) | Plan::System(..) => 0,
+        _ => usize::MAX,
     }
 }
 

@@ -7,8 +7,8 @@
 //!
 //! | field | what it is here |
 //! |---|---|
-//! | `Shared Hit Blocks` | pages that were looked at and in the cache, those that a scan had read ahead of others among them |
-//! | `Shared Read Blocks` | pages that were read from the disk |
+//! | `Shared Hit Blocks` | pages that were looked at and were in the cache |
+//! | `Shared Read Blocks` | pages that were read from the disk, as soon as a scan has them read ahead |
 //! | `Temp …` | scratch space, in blocks of 8 kB |
 //! | `WAL Records`, `WAL Bytes` | the changes of rows that go to the log, and their bytes in it; a row that a transaction changes twice is in the log once |
 //!

@@ -13,7 +13,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use super::details::{Detail, FILTER};
-use super::node::{milliseconds, Node, Relation, Value};
+use super::node::{milliseconds, Node, Relation, Value, REMOVED_BY_CONFLICT};
 use super::{used, Form, Options};
 use execution::exec::{Called, Calls, Figures, Space, Usage};
 
@@ -245,6 +245,8 @@ fn write_text(node: &Node, arrow: Option<usize>, options: &Options, lines: &mut 
         let text = match detail {
             Detail::Text(text) => text.clone(),
             Detail::List(texts) => texts.join(", "),
+            Detail::Number(0) if *name == REMOVED_BY_CONFLICT => continue,
+            Detail::Number(number) => number.to_string(),
         };
         lines.push(format!("{own}{name}: {text}"));
         lines.extend(by_filter.take_if(|_| kept.is_none() && is_filter(name)));
@@ -292,7 +294,8 @@ fn removed_by_filter(node: &Node) -> Option<Value> {
     per_run(node, |actual| actual.removed.by_condition)
 }
 
-/// Those that it has left out as a join above finds no pair for them.
+/// Those that it has left out as a join above finds no pair for them. PostgreSQL's scans know of no such
+/// field, so that is said in the text form alone.
 fn removed_by_join(node: &Node) -> Option<Value> {
     per_run(node, |actual| actual.removed.by_join)
 }
@@ -350,19 +353,22 @@ fn fields_of(
         fields.push(("Actual Rows", Tree::Leaf(rows)));
         fields.push(("Actual Loops", Tree::Leaf(loops)));
     }
-    let mut by_filter = removed_by_filter(node).map(|removed| (REMOVED, Tree::Leaf(removed)));
+    let is_filtered = node.details.iter().any(|(name, _)| *name == FILTER);
+    let none = (is_filtered && node.actual.is_some()).then_some(Value::Number(0.0, 0));
+    let by_filter = removed_by_filter(node).or(none);
+    let mut by_filter = by_filter.map(|removed| (REMOVED, Tree::Leaf(removed)));
     let kept = Kept::of(node);
     for (name, detail) in &node.details {
         let tree = match detail {
             Detail::Text(text) => Tree::Leaf(Value::text(text)),
             Detail::List(texts) => Tree::Texts(texts.clone()),
+            Detail::Number(number) => Tree::Leaf(Value::Number(*number as f64, 0)),
         };
         fields.push((*name, tree));
         fields.extend(by_filter.take_if(|_| kept.is_none() && name.contains(FILTER)));
     }
     fields.extend(kept.iter().flat_map(Kept::fields));
     fields.extend(by_filter);
-    fields.extend(removed_by_join(node).map(|removed| (REMOVED_BY_JOIN, Tree::Leaf(removed))));
     let usage = node.actual.map(|actual| actual.usage).unwrap_or_default();
     if options.buffers {
         fields.extend(used::buffers_fields(&usage));
