@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::sync::OnceLock;
 
 use base::hash::HashMap;
-use base::{Error, Result};
+use base::{coro, Error, Result};
 
 use super::layout::{mark, shifted};
 use super::words;
@@ -329,6 +329,7 @@ impl<'a> Writer<'a> {
     }
 
     pub(super) fn put(&mut self, expr: &Expr, casts: bool) -> Result<()> {
+        coro::check_depth()?;
         if let Some((keyword, typmod)) = keyword_under(expr) {
             self.text(keyword);
             if typmod >= 0 {

@@ -16,6 +16,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use base::hash::HashMap;
+use base::memory::Reservation;
 use base::{coro, Error, Result, SqlState};
 
 use functions::strings::quote_identifier;
@@ -108,7 +109,7 @@ pub(super) struct Writer<'a> {
     pub(super) alias: Option<&'a str>,
     /// The bytes that texts may have, all together, and those that they have.
     most: usize,
-    written: Cell<usize>,
+    written: RefCell<Reservation>,
     /// Why writing has ended.
     failed: RefCell<Option<Error>>,
     /// The subqueries met so far: number, and what stands for it in an expression.
@@ -233,7 +234,7 @@ impl<'a> Writer<'a> {
             verbose,
             alias,
             most,
-            written: Cell::default(),
+            written: RefCell::new(Reservation::of("EXPLAIN")),
             failed: RefCell::default(),
             known: RefCell::default(),
             found: RefCell::default(),
@@ -255,10 +256,10 @@ impl<'a> Writer<'a> {
         if self.failed.borrow().is_some() {
             return false;
         }
-        let written = self.written.get().saturating_add(bytes);
-        self.written.set(written);
+        let mut written = self.written.borrow_mut();
         let mut outcome = coro::work(bytes).map_err(Error::from);
-        if written > self.most {
+        outcome = outcome.and_then(|()| written.grow(bytes));
+        if written.bytes() > self.most {
             let most = self.most;
             let detail = format!("The texts of a plan need more than {most} bytes.");
             let error = Error::new(SqlState::OUT_OF_MEMORY, "out of memory");
@@ -600,7 +601,8 @@ impl<'a> Writer<'a> {
                 Rc::new(row)
             }
             Plan::SetOperation(_, _, parts, _) => parts.first().map_or_else(Columns::default, of),
-            Plan::Recursive(recursive) => of(&recursive.first),
+            // They are not what its first rows are computed of.
+            Plan::Recursive(recursive) => Rc::new(vec![Column::default(); recursive.types.len()]),
             Plan::Window(window) => {
                 let row = of(&window.input);
                 let calls = window.functions.iter();
