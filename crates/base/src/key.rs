@@ -31,6 +31,9 @@
 //! | `Array` | see [`put_array`] | each element, then the dimensions, all as `Bytes` |
 
 pub mod jsonb;
+mod vectors;
+
+pub use vectors::{put_vector, vector_len};
 
 use crate::codec::Reader;
 use crate::error::{Error, Result, SqlState};
@@ -63,12 +66,18 @@ pub enum KeyKind {
     Range,
     /// Text that is compared in lower case (`citext`).
     Folded,
+    /// Numbers of 32 bits (`vector`).
+    Vector,
+    /// Numbers of 16 bits (`halfvec`).
+    HalfVector,
+    /// Numbers of which most are zero (`sparsevec`).
+    SparseVector,
     /// An array, with the kind of its elements, which are no arrays.
     Array(ElementKind),
 }
 
 /// The kinds of what is no array; the place of each is its number in descriptors.
-const OF_SCALARS: [KeyKind; 10] = [
+const OF_SCALARS: [KeyKind; 13] = [
     KeyKind::Fixed,
     KeyKind::Int,
     KeyKind::Float,
@@ -79,6 +88,9 @@ const OF_SCALARS: [KeyKind; 10] = [
     KeyKind::Jsonb,
     KeyKind::Range,
     KeyKind::Folded,
+    KeyKind::Vector,
+    KeyKind::HalfVector,
+    KeyKind::SparseVector,
 ];
 
 /// What is added to the number of the elements' kind for an array.
@@ -215,6 +227,9 @@ pub fn put_key_column(
                 KeyKind::Jsonb => jsonb::put_key(out, bytes)?,
                 KeyKind::Range => put_range(out, bytes)?,
                 KeyKind::Folded => put_folded(out, bytes)?,
+                KeyKind::Vector | KeyKind::HalfVector | KeyKind::SparseVector => {
+                    put_vector(out, kind, bytes)?;
+                }
                 KeyKind::Array(element) => put_array(out, element.kind(), bytes)?,
             }
         }

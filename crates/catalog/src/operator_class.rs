@@ -283,7 +283,14 @@ pub const OF_EXTENSIONS: &[(&str, &[OperatorClass])] = &[
     ("citext", CITEXT),
     ("hstore", HSTORE),
     ("pg_trgm", PG_TRGM),
+    ("vector", VECTORS),
 ];
+
+const VECTORS: &[OperatorClass] = classes! {
+    8500 403 "vector_ops" 8503 "vector_ops" VECTOR default;
+    8501 403 "halfvec_ops" 8504 "halfvec_ops" HALFVEC default;
+    8502 403 "sparsevec_ops" 8505 "sparsevec_ops" SPARSEVEC default;
+};
 
 const CITEXT: &[OperatorClass] = classes! {
     9670 403 "citext_ops" 9675 "citext_ops" CITEXT default;

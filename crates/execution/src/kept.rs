@@ -73,6 +73,14 @@ impl RowStore {
         self.held.bytes()
     }
 
+    /// Forgets all rows but the first, and gives the memory of the others back.
+    pub fn truncate(&mut self, count: usize) {
+        let others = self.rows.get(count..).unwrap_or_default();
+        let bytes = others.iter().map(row_bytes).sum();
+        self.rows.truncate(count);
+        self.held.shrink(bytes);
+    }
+
     /// Forgets all rows, and gives their memory back.
     pub fn clear(&mut self) {
         self.rows.clear();
@@ -331,6 +339,7 @@ pub fn apart(value: &Datum) -> usize {
         Datum::Bytea(bytes)
         | Datum::Jsonb(bytes)
         | Datum::Hstore(bytes)
+        | Datum::Vector(bytes)
         | Datum::TsVector(bytes)
         | Datum::TsQuery(bytes) => counted(bytes.len()),
         Datum::Array(array) => {
@@ -360,6 +369,7 @@ pub fn large_bytes(value: &Datum) -> usize {
         Datum::Bytea(bytes)
         | Datum::Jsonb(bytes)
         | Datum::Hstore(bytes)
+        | Datum::Vector(bytes)
         | Datum::TsVector(bytes)
         | Datum::TsQuery(bytes) => bytes.len(),
         Datum::Array(array) => size_of_val(&array.elements[..]),

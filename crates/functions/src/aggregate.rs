@@ -4,6 +4,7 @@
 //! |---|---|
 //! | count | a number |
 //! | sum, avg of integers | a count and a 128-bit sum, so that only the result can overflow |
+//! | sum, avg of vectors | see [`super::vector_sums`] |
 //! | sum, avg of numerics | a count and a numeric sum |
 //! | variance family of integers and numerics | count, sum and sum of squares, exact |
 //! | the same of floats | count, sum and squared deviations by Youngs and Cramer's recurrence |
@@ -25,6 +26,7 @@ use super::json::make::{Gathered, Gathering};
 use super::ordered_set::{Direction, OrderedSet, Sorted};
 use super::regression::{Fit, Pairs};
 use super::table_aggregates::AGGREGATES;
+use super::vector_sums::VectorSums;
 use super::{array_shapes, bits, comparison};
 use types::{
     compare, growth, range, Array, Datum, EvalContext, Interval, Multirange, Numeric, Range, TypeId,
@@ -159,6 +161,7 @@ enum State {
     Json(Box<Gathered>),
     Sorted(Box<Sorted>),
     Pairs(Box<Pairs>),
+    Vectors(Box<VectorSums>),
     /// With the memory that they take.
     Elements(Option<Vec<Datum>>, usize),
 }
@@ -205,6 +208,10 @@ impl Aggregate {
                 count: 0,
                 sum: Interval::default(),
             },
+            Kind::Sum | Kind::Avg if argument.is_vector() => {
+                let is_average = self.kind == Kind::Avg;
+                State::Vectors(Box::new(VectorSums::new(argument, is_average)))
+            }
             Kind::Sum | Kind::Avg => State::Numbers {
                 count: 0,
                 sum: Numeric::ZERO,
@@ -405,6 +412,7 @@ impl Accumulator {
                 }
                 bytes.get_or_insert_default().extend_from_slice(more);
             }
+            State::Vectors(sums) => sums.step(value)?,
             State::Elements(..) | State::Json(_) | State::Sorted(_) | State::Pairs(_) => {}
         }
         Ok(())
@@ -421,6 +429,7 @@ impl Accumulator {
             State::Bytes(bytes) => bytes.as_ref().map_or(0, |bytes| 2 * bytes.capacity()),
             State::Json(gathered) => gathered.bytes(),
             State::Sorted(sorted) => sorted.bytes(),
+            State::Vectors(sums) => sums.bytes(),
             State::Elements(elements, bytes) => {
                 let (count, places) = match elements {
                     Some(elements) => (elements.len(), elements.capacity()),
@@ -513,6 +522,7 @@ impl Accumulator {
                 },
             ) => merge_deviations((count, sum, squares), (*c, *s, *q))?,
             (State::Pairs(a), State::Pairs(b)) => a.merge(b)?,
+            (State::Vectors(a), State::Vectors(b)) => a.merge(b)?,
             (State::Value(a), State::Value(b)) if !b.is_null() => {
                 let kept = std::mem::replace(a, Datum::Null);
                 *a = combine(kind, self.argument, kept, b)?;
@@ -596,6 +606,7 @@ impl Accumulator {
             State::Text(text) => text.as_ref().map_or(Datum::Null, Datum::text),
             State::Bytes(bytes) => bytes.as_ref().map_or(Datum::Null, Datum::bytea),
             State::Sorted(sorted) => sorted.finish()?,
+            State::Vectors(sums) => sums.finish()?,
             State::Pairs(pairs) => match kind {
                 Kind::Regression(fit) => pairs.finish(fit),
                 _ => Datum::Null,

@@ -42,6 +42,7 @@ pub(crate) trait Arguments {
         bytea Bytea Arc<[u8]>;
         array Array Arc<Array>;
         hstore Hstore Arc<[u8]>;
+        vector Vector Arc<[u8]>;
         bits Bits Arc<Bits>;
         network Network Network;
         character Char u8;

@@ -16,7 +16,7 @@ fn overflow() -> Error {
     )
 }
 
-fn underflow() -> Error {
+pub(crate) fn underflow() -> Error {
     Error::new(
         SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
         "value out of range: underflow",

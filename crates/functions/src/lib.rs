@@ -89,12 +89,13 @@ mod to_char;
 mod to_char_number;
 mod to_number;
 mod type_io;
+mod vector_sums;
 pub mod window;
 
 // The tables name functions by modules of the crate.
 use extensions::{
     citext, fuzzy as fuzzystrmatch, hstore, hstore_forms, pgcrypto, trigram, unaccent,
-    uuid as uuid_ossp,
+    uuid as uuid_ossp, vector_distances, vectors,
 };
 
 use base::coro;

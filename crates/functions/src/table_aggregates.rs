@@ -33,6 +33,8 @@ aggregates! {
     2104 "avg" (FLOAT4) FLOAT8 Avg;
     2105 "avg" (FLOAT8) FLOAT8 Avg;
     2106 "avg" (INTERVAL) INTERVAL Avg;
+    8190 "avg" (VECTOR) VECTOR Avg;
+    8191 "avg" (HALFVEC) HALFVEC Avg;
     2236 "bit_and" (INT2) INT2 BitAnd;
     2238 "bit_and" (INT4) INT4 BitAnd;
     2240 "bit_and" (INT8) INT8 BitAnd;
@@ -152,6 +154,8 @@ aggregates! {
     2111 "sum" (FLOAT8) FLOAT8 Sum;
     2113 "sum" (INTERVAL) INTERVAL Sum;
     2114 "sum" (NUMERIC) NUMERIC Sum;
+    8192 "sum" (VECTOR) VECTOR Sum;
+    8193 "sum" (HALFVEC) HALFVEC Sum;
     2718 "var_pop" (INT8) NUMERIC Variance(Spread::Population);
     2719 "var_pop" (INT4) NUMERIC Variance(Spread::Population);
     2720 "var_pop" (INT2) NUMERIC Variance(Spread::Population);

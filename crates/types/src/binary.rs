@@ -13,8 +13,8 @@ use super::datetime::{calendar, date, timestamp, zone, DAY};
 use super::encoding::Encoding;
 use super::typmod::apply_typmod;
 use super::{
-    bits, hstore, json, network, row_of, search, Array, Bound, Datum, Dimension, EvalContext,
-    Interval, Multirange, Numeric, Range, TypeId, NO_TYPMOD,
+    bits, hstore, json, network, row_of, search, vectors, Array, Bound, Datum, Dimension,
+    EvalContext, Interval, Multirange, Numeric, Range, TypeId, NO_TYPMOD,
 };
 
 /// The number of dimensions that is taken for nonsense.
@@ -44,6 +44,7 @@ pub fn send(context: &EvalContext, kind: TypeId, value: &Datum, out: &mut Vec<u8
             context.encoding.encode_onto(&text, out)?;
         }
         Datum::Hstore(value) => hstore::send(context.encoding, value, out)?,
+        Datum::Vector(value) => vectors::send(kind, value, out)?,
         Datum::TsVector(value) => search::vector::send(value, out)?,
         Datum::TimeTz(micros, zone) => {
             out.extend_from_slice(&micros.to_be_bytes());
@@ -354,6 +355,7 @@ pub fn receive(context: &EvalContext, kind: TypeId, typmod: i32, bytes: &[u8]) -
         TypeId::JSONB => json::input_jsonb(&text(json::versioned("jsonb", bytes)?)?)?,
         TypeId::JSONPATH => json::path::input(&text(json::versioned("jsonpath", bytes)?)?)?,
         TypeId::HSTORE => hstore::receive(bytes, text)?,
+        _ if kind.is_vector() => vectors::receive(kind, bytes)?,
         TypeId::TSVECTOR => search::vector::receive(bytes)?,
         TypeId::TSQUERY => search::query::receive(bytes)?,
         _ if kind.is_text_like() => Datum::text(&text(bytes)?),

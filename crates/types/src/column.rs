@@ -15,6 +15,7 @@
 //! | tsvector | in its order, see [`super::search::vector`] | `Bytes` |
 //! | tsquery | its binary form | none |
 //! | citext | as it is | `Folded` |
+//! | vector, halfvec, sparsevec | see [`super::vectors`] | `Vector`, `HalfVector`, `SparseVector` |
 //! | hstore | in its order, see [`super::hstore`] | `Bytes` |
 //! | jsonb | as it is, see [`base::jsonb`] | `Jsonb` |
 //! | char(n) | without trailing blanks; reading pads again | `Bytes` |
@@ -70,6 +71,9 @@ pub fn key_kind(kind: TypeId) -> Option<KeyKind> {
         | TypeId::HSTORE => KeyKind::Bytes,
         TypeId::BPCHAR => KeyKind::Padded,
         TypeId::CITEXT => KeyKind::Folded,
+        TypeId::VECTOR => KeyKind::Vector,
+        TypeId::HALFVEC => KeyKind::HalfVector,
+        TypeId::SPARSEVEC => KeyKind::SparseVector,
         TypeId::JSONB => KeyKind::Jsonb,
         TypeId::JSON | TypeId::JSONPATH | TypeId::REFCURSOR | TypeId::TSQUERY => return None,
         _ if kind.is_oid_like() => KeyKind::Fixed,
@@ -119,6 +123,7 @@ pub fn encode_column(kind: TypeId, typmod: i32, value: &Datum, out: &mut Vec<u8>
         Datum::Bytea(v)
         | Datum::Jsonb(v)
         | Datum::Hstore(v)
+        | Datum::Vector(v)
         | Datum::TsVector(v)
         | Datum::TsQuery(v) => out.extend_from_slice(v),
         Datum::Char(v) => out.push(*v),
@@ -482,6 +487,7 @@ pub fn decode_column(kind: TypeId, typmod: i32, bytes: &[u8]) -> Result<Datum> {
         TypeId::BYTEA => Datum::bytea(bytes),
         TypeId::JSONB => Datum::Jsonb(Arc::from(bytes)),
         TypeId::HSTORE => Datum::Hstore(Arc::from(bytes)),
+        _ if kind.is_vector() => super::vectors::of_column(kind, bytes)?,
         TypeId::TSVECTOR => Datum::TsVector(Arc::from(bytes)),
         TypeId::TSQUERY => Datum::TsQuery(Arc::from(bytes)),
         TypeId::CHAR => Datum::Char(fixed::<1>(bytes)?[0]),

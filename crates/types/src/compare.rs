@@ -10,7 +10,7 @@ use std::hash::{Hash, Hasher};
 
 use base::fold;
 
-use super::{json, search, Array, Bound, Datum, Multirange, Range, TypeId};
+use super::{json, search, vectors, Array, Bound, Datum, Multirange, Range, TypeId};
 
 /// Orders two values of one type as its default btree operator class does; NULL is last and equal
 /// to NULL.
@@ -21,6 +21,9 @@ pub fn compare(kind: TypeId, a: &Datum, b: &Datum) -> Ordering {
             TypeId::CITEXT => fold::compare(a, b),
             _ => a.cmp(b),
         };
+    }
+    if let (Datum::Vector(a), Datum::Vector(b)) = (a, b) {
+        return vectors::compare(kind, a, b);
     }
     compare_values(a, b)
 }
@@ -164,6 +167,7 @@ pub fn hash_into(kind: TypeId, value: &Datum, state: &mut impl Hasher) {
         Datum::Text(v) if kind == TypeId::CITEXT => fold::folded(v).hash(state),
         Datum::Text(v) => v.hash(state),
         Datum::Bytea(v) | Datum::TsVector(v) | Datum::Hstore(v) => v.hash(state),
+        Datum::Vector(v) => vectors::hash_into(kind, v, state),
         Datum::TsQuery(v) => search::query::hash_into(v, state),
         Datum::Jsonb(v) => json::hash_into(v, state),
         Datum::Char(v) => v.hash(state),

@@ -30,6 +30,8 @@ pub enum Datum {
     Jsonb(Arc<[u8]>),
     /// See [`crate::hstore`].
     Hstore(Arc<[u8]>),
+    /// vector, halfvec, sparsevec: see [`crate::vectors`].
+    Vector(Arc<[u8]>),
     /// See [`crate::search::vector`].
     TsVector(Arc<[u8]>),
     /// See [`crate::search::query`].
@@ -84,6 +86,7 @@ impl PartialEq for Datum {
             (Datum::Bytea(a), Datum::Bytea(b))
             | (Datum::Jsonb(a), Datum::Jsonb(b))
             | (Datum::Hstore(a), Datum::Hstore(b))
+            | (Datum::Vector(a), Datum::Vector(b))
             | (Datum::TsVector(a), Datum::TsVector(b))
             | (Datum::TsQuery(a), Datum::TsQuery(b)) => a == b,
             (Datum::Char(a), Datum::Char(b)) => a == b,

@@ -81,6 +81,7 @@ pub fn bytes_of(value: &Datum) -> usize {
         Datum::Bytea(bytes)
         | Datum::Jsonb(bytes)
         | Datum::Hstore(bytes)
+        | Datum::Vector(bytes)
         | Datum::TsVector(bytes)
         | Datum::TsQuery(bytes) => bytes.len(),
         Datum::Array(array) => each(&array.elements),

@@ -34,6 +34,7 @@
 //! | [`growth`] | how long a value may become |
 //! | [`json`] | json, jsonb, jsonpath |
 //! | [`hstore`] | hstore |
+//! | [`vectors`] | vector, halfvec, sparsevec |
 //! | [`search`] | tsvector, tsquery |
 //! | [`numeric`] | decimal arithmetic |
 //! | [`float`] | text forms of binary floating point |
@@ -68,6 +69,7 @@ pub mod search;
 pub mod text;
 pub mod type_id;
 pub mod typmod;
+pub mod vectors;
 
 pub use binary::{receive, send};
 pub use bits::Bits;

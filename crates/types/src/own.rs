@@ -108,6 +108,21 @@ pub const BASE_TYPES: &[BaseType] = &[
         name: "hstore",
         category: Category::User,
     },
+    BaseType {
+        id: TypeId::VECTOR,
+        name: "vector",
+        category: Category::User,
+    },
+    BaseType {
+        id: TypeId::HALFVEC,
+        name: "halfvec",
+        category: Category::User,
+    },
+    BaseType {
+        id: TypeId::SPARSEVEC,
+        name: "sparsevec",
+        category: Category::User,
+    },
 ];
 
 const BASE: u32 = OWN | 3 << KIND_SHIFT;
@@ -117,6 +132,12 @@ impl TypeId {
     pub const CITEXT: TypeId = TypeId(BASE | 1);
     /// `hstore`: keys with values, all of them texts.
     pub const HSTORE: TypeId = TypeId(BASE | 2);
+    /// `vector`: numbers of 32 bits.
+    pub const VECTOR: TypeId = TypeId(BASE | 3);
+    /// `halfvec`: numbers of 16 bits.
+    pub const HALFVEC: TypeId = TypeId(BASE | 4);
+    /// `sparsevec`: numbers of 32 bits, most of which are zero.
+    pub const SPARSEVEC: TypeId = TypeId(BASE | 5);
 
     /// What is known of a type that an extension brings.
     pub fn base_type(self) -> Option<&'static BaseType> {

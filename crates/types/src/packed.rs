@@ -71,6 +71,7 @@ mod tag {
     pub const VOID: u8 = 31;
     pub const LONG: u8 = 32;
     pub const HSTORE: u8 = 33;
+    pub const VECTOR: u8 = 34;
 }
 
 /// How a bound of a range begins: without a value, or with one that belongs to it or not.
@@ -134,6 +135,7 @@ pub fn put(value: &Datum, out: &mut Vec<u8>) -> Result<()> {
         Datum::Bytea(v) => of_length(tag::BYTEA, v, out),
         Datum::Jsonb(v) => of_length(tag::JSONB, v, out),
         Datum::Hstore(v) => of_length(tag::HSTORE, v, out),
+        Datum::Vector(v) => of_length(tag::VECTOR, v, out),
         Datum::TsVector(v) => of_length(tag::TSVECTOR, v, out),
         Datum::TsQuery(v) => of_length(tag::TSQUERY, v, out),
         Datum::Char(v) => fixed(tag::CHAR, [*v], out),
@@ -212,6 +214,7 @@ pub fn read(reader: &mut Reader<'_>) -> Result<Datum> {
         tag::BYTEA => Datum::Bytea(Arc::from(reader.bytes()?)),
         tag::JSONB => Datum::Jsonb(Arc::from(reader.bytes()?)),
         tag::HSTORE => Datum::Hstore(Arc::from(reader.bytes()?)),
+        tag::VECTOR => Datum::Vector(Arc::from(reader.bytes()?)),
         tag::TSVECTOR => Datum::TsVector(Arc::from(reader.bytes()?)),
         tag::TSQUERY => Datum::TsQuery(Arc::from(reader.bytes()?)),
         tag::CHAR => Datum::Char(reader.u8()?),
@@ -419,6 +422,9 @@ mod tests {
             (TypeId::BYTEA, "\\x00ff"),
             (TypeId::JSONB, "{\"a\": [1, null]}"),
             (TypeId::HSTORE, "a=>1, b=>null"),
+            (TypeId::VECTOR, "[1,-0,2.5]"),
+            (TypeId::HALFVEC, "[1,-0,2.5]"),
+            (TypeId::SPARSEVEC, "{2:-1,7:2.5}/9"),
             (TypeId::TSVECTOR, "'a':1 'b'"),
             (TypeId::TSQUERY, "'a' & !'b'"),
             (TypeId::CHAR, "x"),

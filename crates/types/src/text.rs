@@ -9,7 +9,8 @@ use super::datetime::{date, interval, time, timestamp};
 use super::numeric::is_space;
 use super::typmod::apply_typmod;
 use super::{
-    array, bits, float, hstore, json, network, range, search, Datum, EvalContext, Numeric, TypeId,
+    array, bits, float, hstore, json, network, range, search, vectors, Datum, EvalContext, Numeric,
+    TypeId,
 };
 
 /// Bytes that a `name` has at most; longer ones are cut.
@@ -71,6 +72,7 @@ pub fn input(context: &EvalContext, kind: TypeId, typmod: i32, text: &str) -> Re
         TypeId::JSONPATH => json::path::input(text)?,
         TypeId::CITEXT => Datum::text(text),
         TypeId::HSTORE => hstore::input(text)?,
+        _ if kind.is_vector() => vectors::input(kind, text)?,
         TypeId::TSVECTOR => search::vector::input(text)?,
         TypeId::TSQUERY => context.query_of(text, search::read::input(text)?),
         TypeId::UUID => Datum::Uuid(parse_uuid(text).ok_or_else(|| invalid(kind, text))?),
@@ -154,6 +156,7 @@ pub fn write(context: &EvalContext, kind: TypeId, value: &Datum, out: &mut Strin
         Datum::Text(v) => out.push_str(v),
         Datum::Jsonb(v) => json::write(base::jsonb::Value(v), out)?,
         Datum::Hstore(v) => hstore::write(v, out)?,
+        Datum::Vector(v) => vectors::write(kind, v, out)?,
         Datum::TsVector(v) => search::vector::write(v, out)?,
         Datum::TsQuery(v) => search::Query::decode(v)?.write(out),
         Datum::Bytea(v) => write_bytea(v, context.bytea_escape, out),

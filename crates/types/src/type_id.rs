@@ -237,6 +237,8 @@ impl TypeId {
     pub const INT4_ARRAY: TypeId = TypeId(1007);
     /// `double precision[]`.
     pub const FLOAT8_ARRAY: TypeId = TypeId(1022);
+    /// `numeric[]`.
+    pub const NUMERIC_ARRAY: TypeId = TypeId(1231);
     /// `interval[]`.
     pub const INTERVAL_ARRAY: TypeId = TypeId(1187);
     /// `int4range[]`.
@@ -376,6 +378,9 @@ impl TypeId {
             TypeId::VARBIT,
             TypeId::TSVECTOR,
             TypeId::TSQUERY,
+            TypeId::VECTOR,
+            TypeId::HALFVEC,
+            TypeId::SPARSEVEC,
         ];
         !without.contains(&element)
     }
@@ -444,6 +449,11 @@ impl TypeId {
                 | TypeId::REFCURSOR
                 | TypeId::CITEXT
         )
+    }
+
+    /// Whether values are kept as `Datum::Vector`.
+    pub fn is_vector(self) -> bool {
+        matches!(self, TypeId::VECTOR | TypeId::HALFVEC | TypeId::SPARSEVEC)
     }
 
     /// Whether values are kept as `Datum::Oid`.

@@ -5,14 +5,14 @@
 //! | `varchar(n)`, `char(n)` | n + 4 |
 //! | `numeric(p, s)` | (p << 16 \| s in 11 bits) + 4 |
 //! | `timestamp(p)`, `time(p)` and with time zone | p |
-//! | `bit(n)`, `bit varying(n)` | n |
+//! | `bit(n)`, `bit varying(n)`, `vector(n)` and its kin | n |
 //! | `interval fields (p)` | fields << 16 \| p, either all ones when absent |
 
 use base::error::{Error, Result, SqlState};
 
 use super::datetime::{interval, time, timestamp};
 use super::numeric::RESULT_SCALE_MAX;
-use super::{bits, Datum, Numeric, TypeId};
+use super::{bits, vectors, Datum, Numeric, TypeId};
 
 /// The modifier of a type without one.
 pub const NO_TYPMOD: i32 = -1;
@@ -67,6 +67,7 @@ pub fn format_type(kind: TypeId, typmod: i32) -> String {
         TypeId::TIMETZ => format!("time({typmod}) with time zone"),
         TypeId::TIMESTAMP => format!("timestamp({typmod}) without time zone"),
         TypeId::TIMESTAMPTZ => format!("timestamp({typmod}) with time zone"),
+        _ if kind.is_vector() => format!("{kind}({typmod})"),
         TypeId::BIT | TypeId::VARBIT => format!("{kind}({typmod})"),
         TypeId::INTERVAL => interval::format_typmod(typmod),
         _ => kind.to_string(),
@@ -148,6 +149,7 @@ pub fn typmod_in(kind: TypeId, arguments: &[i32]) -> Result<i32> {
             }
         }
         TypeId::INTERVAL => interval::typmod_in(arguments),
+        _ if kind.is_vector() => vectors::typmod_in(kind, arguments),
         _ => Err(Error::new(
             SqlState::SYNTAX_ERROR,
             format!("type modifier is not allowed for type \"{}\"", kind.name()),
@@ -169,6 +171,10 @@ pub fn apply_typmod(kind: TypeId, typmod: i32, value: Datum, explicit: bool) -> 
         (TypeId::BPCHAR, Datum::Text(text)) => fit_bpchar(typmod, text, explicit),
         (TypeId::BIT | TypeId::VARBIT, Datum::Bits(bits)) => {
             bits::fit(kind, typmod, bits, explicit)
+        }
+        (_, Datum::Vector(bytes)) => {
+            vectors::check_expected(kind, typmod, &bytes)?;
+            Ok(Datum::Vector(bytes))
         }
         (TypeId::NUMERIC, Datum::Numeric(number)) => {
             fit_numeric(typmod, &number).map(Datum::Numeric)

@@ -54,6 +54,8 @@ fn payload(value: &Datum) -> usize {
         Datum::Bits(bits) => 4 + bits.bytes().len(),
         Datum::Text(text) => text.len(),
         Datum::Bytea(bytes) | Datum::Jsonb(bytes) => bytes.len(),
+        // A header of dimensions before the numbers.
+        Datum::Vector(bytes) => 4 + bytes.len(),
         Datum::Hstore(bytes) => types::hstore::size_of(bytes).saturating_sub(4),
         Datum::TsVector(bytes) => types::search::vector::size_of(bytes).saturating_sub(4),
         Datum::TsQuery(bytes) => match types::search::Query::decode(bytes) {

@@ -60,6 +60,11 @@ pub trait Cursor {
         let _ = filter;
     }
 
+    /// Says that nobody will ask for more than so many rows. It may give more all the same.
+    fn at_most(&mut self, rows: u64) {
+        let _ = rows;
+    }
+
     /// How many rows it has left out until now.
     fn removed(&self) -> Removed {
         Removed::default()
@@ -490,6 +495,10 @@ impl Cursor for ProjectCursor<'_> {
         Ok(true)
     }
 
+    fn at_most(&mut self, rows: u64) {
+        self.input.at_most(rows);
+    }
+
     fn restrict(&mut self, filter: &JoinFilter) {
         // Whoever counts the rows that it is computed for would miss some.
         let is_settled = self.columns.iter().all(Program::is_settled);
@@ -571,6 +580,10 @@ impl Cursor for TrimCursor<'_> {
         }
         Ok(row)
     }
+
+    fn at_most(&mut self, rows: u64) {
+        self.input.at_most(rows);
+    }
 }
 
 struct LimitCursor<'p> {
@@ -595,6 +608,10 @@ impl LimitCursor<'_> {
             None => None,
         };
         let limit = limit.unwrap_or(u64::MAX);
+        if self.ties.is_empty() {
+            self.input
+                .at_most(limit.saturating_add(offset.unwrap_or(0)));
+        }
         if limit > 0 {
             for _ in 0..offset.unwrap_or(0) {
                 if self.input.next(cx)?.is_none() {

@@ -393,4 +393,8 @@ impl Cursor for MeasuredCursor<'_> {
     fn restrict(&mut self, filter: &JoinFilter) {
         self.input.restrict(filter);
     }
+
+    fn at_most(&mut self, rows: u64) {
+        self.input.at_most(rows);
+    }
 }

@@ -201,6 +201,9 @@ fn skip_column(key: &[u8], kind: KeyKind, type_id: TypeId, descending: bool) -> 
         KeyKind::Bytes | KeyKind::Padded | KeyKind::Range | KeyKind::Folded | KeyKind::Array(_) => {
             escaped(1)?
         }
+        KeyKind::Vector | KeyKind::HalfVector | KeyKind::SparseVector => {
+            1 + base::key::vector_len(kind, |place| at(place + 1))?
+        }
         KeyKind::Numeric => numeric(1)?,
         KeyKind::Jsonb => {
             let inner = |place: usize| at(place + 1);

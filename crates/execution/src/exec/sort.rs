@@ -1,4 +1,7 @@
 //! ORDER BY: in memory, and beyond `work_mem` by merging sorted runs that lie in scratch space.
+//!
+//! With LIMIT above it a sort keeps no more than the first rows of those that it has seen, and twice
+//! as many for a while: a row that comes behind all of them is forgotten at once.
 
 use std::cmp::Ordering;
 
@@ -62,6 +65,8 @@ fn compare(ty: TypeId, a: &Datum, b: &Datum, descending: bool, nulls_first: bool
 /// finish  merge of all runs, of many in several rounds ◄┘
 /// ```
 /// Runs are merged in the order in which they were written, so rows that are equal keep their order.
+/// Where only so many are wanted, they are sorted each time twice as many have come, and the others
+/// are forgotten.
 pub struct Sorter {
     columns: Vec<SortColumn>,
     /// How many columns the rows have that are asked for; what is sorted by may stand behind them.
@@ -69,7 +74,15 @@ pub struct Sorter {
     rows: RowStore,
     spill: Spill,
     runs: Vec<Spooled>,
+    /// No more rows than these are wanted.
+    wanted: usize,
+    /// Whether the first of the rows are as many as are wanted, in order: another must come before
+    /// the last of them.
+    is_full: bool,
 }
+
+/// Rows are not cut to those that are wanted before there are so many.
+const CUT_MIN: usize = 64;
 
 /// What an error calls the memory of a sort.
 const WHAT: &str = "A sort";
@@ -83,6 +96,8 @@ impl Sorter {
             rows: RowStore::of(WHAT),
             spill,
             runs: Vec::new(),
+            wanted: usize::MAX,
+            is_full: false,
         }
     }
 
@@ -92,11 +107,38 @@ impl Sorter {
     /// As [`crate::spool::RowSpool::push`].
     #[inline]
     pub fn push(&mut self, row: Row) -> Result<()> {
+        if self.is_full {
+            coro::work(COMPARE_WORK)?;
+            if order(&self.columns, &row, &self.rows[self.wanted - 1]).is_ge() {
+                return Ok(());
+            }
+        }
         self.rows.push(row)?;
+        if self.rows.len() >= self.wanted.saturating_mul(2).max(CUT_MIN) {
+            self.cut()?;
+        }
+        if !self.spill.is_due(self.rows.bytes())? {
+            return Ok(());
+        }
+        // What nobody wants makes room, if it is not so little that the next rows would ask again.
+        if self.rows.len() > self.wanted.saturating_add(self.wanted / 4) {
+            self.cut()?;
+        }
         match self.spill.is_due(self.rows.bytes())? {
             true => self.write_run(),
             false => Ok(()),
         }
+    }
+
+    /// Forgets the rows that nobody wants.
+    fn cut(&mut self) -> Result<()> {
+        if self.rows.len() <= self.wanted {
+            return Ok(());
+        }
+        sort_rows(self.rows.rows_mut(), &self.columns)?;
+        self.rows.truncate(self.wanted);
+        self.is_full = self.wanted > 0;
+        Ok(())
     }
 
     #[cold]
@@ -108,6 +150,7 @@ impl Sorter {
         }
         self.runs.push(writer.finish()?);
         self.rows.clear();
+        self.is_full = false;
         Ok(())
     }
 
@@ -268,6 +311,7 @@ pub struct SortCursor<'p> {
     input: &'p Plan,
     keys: &'p [SortKey],
     rows: Option<SortedRows>,
+    wanted: usize,
 }
 
 impl<'p> SortCursor<'p> {
@@ -278,11 +322,13 @@ impl<'p> SortCursor<'p> {
             input,
             keys,
             rows: None,
+            wanted: usize::MAX,
         }
     }
 
     fn compute(&self, cx: &mut Exec<'_>) -> Result<SortedRows> {
         let mut sorter = Sorter::new(Vec::new(), 0, cx.spill());
+        sorter.wanted = self.wanted;
         let mut input = open(self.input, cx.measures.as_ref());
         while let Some(mut row) = input.next(cx)? {
             if sorter.columns.is_empty() {
@@ -315,5 +361,9 @@ impl Cursor for SortCursor<'_> {
             None => self.rows.insert(self.compute(cx)?),
         };
         rows.next_row()
+    }
+
+    fn at_most(&mut self, rows: u64) {
+        self.wanted = usize::try_from(rows).unwrap_or(usize::MAX);
     }
 }

@@ -38,13 +38,15 @@ pub(crate) mod pgcrypto;
 pub mod trigram;
 pub(crate) mod unaccent;
 pub(crate) mod uuid;
+pub(crate) mod vector_distances;
+pub(crate) mod vectors;
 
 /// An extension as CREATE EXTENSION makes it.
 #[derive(Debug)]
 pub struct Extension {
     /// Its name.
     pub name: &'static str,
-    /// The version that is here, as PostgreSQL 15 brings it.
+    /// The version that is here, as PostgreSQL 15 brings it; of `vector` pgvector's.
     pub version: &'static str,
     /// What `pg_available_extensions` says of it.
     pub comment: &'static str,
@@ -147,6 +149,16 @@ pub static ALL: &[Extension] = &[
         version: "1.1",
         comment: "generate universally unique identifiers (UUIDs)",
         functions: uuid::FUNCTIONS,
+        ..NOTHING
+    },
+    Extension {
+        name: "vector",
+        version: "0.8.0",
+        comment: "vector data type",
+        types: &[TypeId::VECTOR, TypeId::HALFVEC, TypeId::SPARSEVEC],
+        functions: vectors::FUNCTIONS,
+        operators: vectors::OPERATORS,
+        casts: vectors::CASTS,
         ..NOTHING
     },
 ];

@@ -50,6 +50,9 @@ const PLAIN_TYPES: &[TypeId] = &[
     TypeId::INTERVAL,
     TypeId::CITEXT,
     TypeId::HSTORE,
+    TypeId::VECTOR,
+    TypeId::HALFVEC,
+    TypeId::SPARSEVEC,
 ];
 
 /// What was made of a literal.

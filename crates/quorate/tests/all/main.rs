@@ -35,6 +35,7 @@ mod members;
 mod memory;
 mod modules;
 mod notifications;
+mod only_here;
 mod pasted;
 mod pgbench;
 mod plans;

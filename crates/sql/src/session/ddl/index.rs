@@ -641,6 +641,11 @@ pub(super) fn access_method(catalog: &Catalog, create: &IndexStmt) -> Result<u32
         "rtree" => "gist",
         name => name,
     };
+    if matches!(name, "hnsw" | "ivfflat") && catalog.extension("vector").is_some() {
+        let message = format!("access method \"{name}\" is not supported");
+        return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+            .with_hint("Without an index, ORDER BY a distance with LIMIT searches exactly."));
+    }
     let is_seen = |method: &u32| {
         let extension = extension_of_method(*method);
         extension.is_none_or(|name| catalog.extension(name).is_some())
