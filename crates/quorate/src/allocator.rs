@@ -4,8 +4,8 @@
 //! of a million elements. What they free goes back to the machine only where nothing lies between that
 //! lives on: plans, cached pages, rows that wait. jemalloc keeps values of one size together in slabs of
 //! a few pages, so that a value that lives on holds back some kB. In an allocator with pages of 64 kB to
-//! 4 MB it holds back that much: after ten minutes of hostile statements a leader had 47 MB of values,
-//! and 154 MB of memory (`make hostile`).
+//! 4 MB it holds back that much: there a leader had 47 MB of values after minutes of hostile statements
+//! (`make hostile`), and 154 MB of memory for them.
 //!
 //! # What it leaves out
 //! It is not the fastest: a point read takes about 2% more processor time than with mimalloc.

@@ -63,7 +63,7 @@ use self::requests::Requests;
 use crate::cache::{PageCache, PageRead, PageWrite, Touch, Visit, Word};
 use crate::file::StoreFile;
 use crate::page::{Page, PageId, PAGE_BYTES};
-use crate::room::Share;
+use crate::room::{Share, Sharer, UNDO_SHARE};
 use crate::superblock::BlockRef;
 use crate::undo::{UndoId, UndoStore};
 
@@ -76,17 +76,11 @@ const FOREGROUND_PAGES: usize = 4;
 /// One of so many parts of the pages is looked for at one time that should leave.
 const FOUND_SHARE: usize = 16;
 
-/// One of so many parts of the room for pages may be taken by old versions of rows.
-pub const UNDO_SHARE: usize = 8;
-
 /// One of so many parts of the room for pages may be taken by copies for a checkpoint.
 const COPIES_SHARE: usize = 32;
 
 /// Pages that are looked at under one latch when a checkpoint is published.
 const PLACES_PER_TURN: usize = 256;
-
-/// The fewest pages that a store keeps room for: the ways of a few who read and write at once.
-pub const CACHE_PAGES_MIN: usize = 4;
 
 /// Pages, and what the cache's table said of each when it was looked for.
 pub(crate) type Pages = Vec<(PageId, Word)>;
@@ -551,24 +545,25 @@ impl Pager {
     /// others that share its room if they have more than is left for them.
     fn evict_beside_if_full(self: &Arc<Self>) {
         self.share.note(self.cache.resident());
-        for pager in self.share.room().overfull() {
-            pager.keep_room_beside();
-        }
-        self.keep_room_beside();
+        self.share.room().relieve();
+        self.clone().make_room_beside();
     }
+}
 
-    fn keep_room_beside(self: &Arc<Self>) {
+impl Sharer for Pager {
+    fn make_room_beside(self: Arc<Self>) {
         if self.cache.resident() + self.reserve() / 2 < self.limit()
             || self.evicting.swap(true, Ordering::AcqRel)
         {
             return;
         }
-        let this = self.clone();
-        let task = move || -> LocalBoxFuture<'static, ()> { Box::pin(this.keep_room()) };
-        self.env
-            .spawn(Reactor::Pages(0), "page writer", Box::new(task));
+        let env = self.env.clone();
+        let task = move || -> LocalBoxFuture<'static, ()> { Box::pin(self.keep_room()) };
+        env.spawn(Reactor::Pages(0), "page writer", Box::new(task));
     }
+}
 
+impl Pager {
     async fn keep_room(self: Arc<Self>) {
         loop {
             let most = self.limit() - self.reserve();

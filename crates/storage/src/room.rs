@@ -24,17 +24,34 @@ use std::sync::{Arc, Weak};
 use base::sync::Mutex;
 
 use crate::page::PAGE_BYTES;
-use crate::pager::{Pager, CACHE_PAGES_MIN};
+
+/// The fewest pages that a store keeps room for: the ways of a few who read and write at once.
+pub const CACHE_PAGES_MIN: usize = 4;
+
+/// One of so many parts of the room for pages may be taken by old versions of rows.
+pub const UNDO_SHARE: usize = 8;
+
+/// A store that shares a room with others.
+pub(crate) trait Sharer: Send + Sync {
+    /// Lets pages leave, beside, if there are more than it may have now.
+    fn make_room_beside(self: Arc<Self>);
+}
 
 /// Room for the pages of all stores of a node, and for old versions of their rows.
-#[derive(Debug)]
 pub struct Room {
     bytes: usize,
     /// How many stores share it.
     stores: AtomicUsize,
     /// Pages that all of them have, as they have said.
     taken: AtomicIsize,
-    pagers: Mutex<Vec<Weak<Pager>>>,
+    sharers: Mutex<Vec<Weak<dyn Sharer>>>,
+}
+
+impl std::fmt::Debug for Room {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let pages = self.bytes / PAGE_BYTES;
+        write!(f, "Room({} of {pages} pages)", self.taken())
+    }
 }
 
 impl Room {
@@ -44,7 +61,7 @@ impl Room {
             bytes: usize::try_from(bytes).unwrap_or(usize::MAX),
             stores: AtomicUsize::new(0),
             taken: AtomicIsize::new(0),
-            pagers: Mutex::default(),
+            sharers: Mutex::default(),
         })
     }
 
@@ -67,19 +84,22 @@ impl Room {
     }
 
     /// A store that is asked to let pages leave when another comes to its part.
-    pub(crate) fn add(&self, pager: &Arc<Pager>) {
-        let mut pagers = self.pagers.lock();
-        pagers.retain(|pager| pager.strong_count() > 0);
-        pagers.push(Arc::downgrade(pager));
+    pub(crate) fn add(&self, sharer: Weak<dyn Sharer>) {
+        let mut sharers = self.sharers.lock();
+        sharers.retain(|sharer| sharer.strong_count() > 0);
+        sharers.push(sharer);
     }
 
-    /// The stores that share it, if they have more pages than there is room for.
-    pub(crate) fn overfull(&self) -> Vec<Arc<Pager>> {
+    /// Has all stores let pages leave where they have more than there is room for.
+    pub(crate) fn relieve(&self) {
         if self.taken() <= self.bytes / PAGE_BYTES {
-            return Vec::new();
+            return;
         }
-        let pagers = self.pagers.lock();
-        pagers.iter().filter_map(Weak::upgrade).collect()
+        let sharers: Vec<_> = {
+            let sharers = self.sharers.lock();
+            sharers.iter().filter_map(Weak::upgrade).collect()
+        };
+        sharers.into_iter().for_each(Sharer::make_room_beside);
     }
 }
 

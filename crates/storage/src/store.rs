@@ -1,7 +1,7 @@
 //! All trees of one group: what they share, and opening them.
 //!
 //! ```
-//! # use std::sync::Arc;
+//! # use std::sync::{Arc, Weak};
 //! # use base::{env::Env, GroupId, Lsn, Result, TreeId};
 //! # use storage::{Change, Owner, Room, Store, StoreOptions};
 //! # async fn example(env: Arc<dyn Env>) -> Result<()> {
@@ -33,7 +33,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use base::env::Env;
 use base::hash::{HashMap, HashSet};
@@ -47,6 +47,7 @@ use crate::file::Published;
 use crate::page::PageId;
 use crate::pager::{CacheStats, Pager};
 use crate::pages::FreePages;
+use crate::room::Sharer;
 use crate::scratch::Scratch;
 use crate::size::Size;
 use crate::tree::Tree;
@@ -214,7 +215,8 @@ impl Store {
         );
         let history = History::new(undo.clone());
         let pager = Arc::new(Pager::new(env.clone(), opened.file, undo, share));
-        options.room.add(&pager);
+        let sharer: Weak<dyn Sharer> = Arc::downgrade(&(pager.clone() as Arc<dyn Sharer>));
+        options.room.add(sharer);
         let store = Store {
             pager,
             trees: RwLock::default(),

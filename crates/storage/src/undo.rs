@@ -59,8 +59,7 @@ use base::{Error, Lsn, Result, SqlState};
 
 use crate::bulk::Bulks;
 use crate::page::{PageId, Value, INLINE_CELL_MAX};
-use crate::pager::UNDO_SHARE;
-use crate::room::Room;
+use crate::room::{Room, UNDO_SHARE};
 use crate::scratch::{Run, Scratch};
 use history::Chunks;
 

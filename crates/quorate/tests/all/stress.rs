@@ -26,6 +26,11 @@ use crate::writers::connect;
 /// Little memory, so that it is all in use soon, and more would show.
 const SETTINGS: [&str; 2] = ["quorate.memory_budget=384MB", "shared_buffers=48MB"];
 
+/// More than `shared_buffers`: a page cache that fills up meanwhile would look like memory that is not
+/// given back.
+const FILLER: &str = "create table filler as
+    select number, repeat(md5(number::text), 20) as text from generate_series(1, 100000) as number";
+
 /// Sessions that run hostile statements, spread over the nodes.
 const SESSIONS: usize = 4;
 
@@ -243,6 +248,7 @@ fn hostile_clients_leave_nothing_behind() {
     }
     at.query("create table hostile (a int, v text); insert into hostile values (1, 'a')")
         .expect("a table");
+    at.query(FILLER).expect("the page caches are full");
     let pids = || -> Vec<u32> {
         let pid = |node| cluster.pid(node).expect("it runs");
         (0..cluster.nodes().len()).map(pid).collect()
