@@ -53,7 +53,7 @@ use crate::limits::{
     COROUTINE_STACK_BYTES, LARGE_STACK_BYTES, POOLED_STACKS_MAX, POOLED_STACK_BYTES, WORK_PER_TURN,
 };
 use crate::sync::{latches_held, Mutex};
-use crate::usage::Tally;
+use crate::tally::Tally;
 
 /// Why a statement is told to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

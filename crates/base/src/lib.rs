@@ -24,6 +24,7 @@ pub mod limits;
 pub mod memory;
 pub mod row;
 pub mod sync;
+mod tally;
 mod threads;
 pub mod turns;
 pub mod usage;

@@ -20,15 +20,6 @@ use crate::coro::{self, Interrupts};
 /// How many count now, whichever session.
 static COUNTING: AtomicUsize = AtomicUsize::new(0);
 
-/// What a session has used while somebody counted.
-#[derive(Debug, Default)]
-pub(crate) struct Tally {
-    found: AtomicU64,
-    read: AtomicU64,
-    records: AtomicU64,
-    bytes: AtomicU64,
-}
-
 /// What was used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Used {
