@@ -135,7 +135,7 @@ set temp_file_limit = '1kB';
 select id, round((place <-> (select place from many where id = 77))::numeric, 3) from many order by place <-> (select place from many where id = 77), id limit 4;
 select id from many order by place <=> (select place from many where id = 5), id desc offset 3 limit 2;
 select id from many order by id limit 3 offset 2990;
-select sum(id), count(*) from (select id from many order by place, id limit 100) s;
+select sum(id), count(*) from (select id from many order by place, id limit 30) s;
 select id from many order by id desc limit 0;
 reset temp_file_limit;
 select sum(id) from (select id, place from many order by id % 7, id limit 1500) s;

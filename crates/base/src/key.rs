@@ -626,7 +626,8 @@ mod tests {
         for kind in kinds.chain(arrays) {
             assert_eq!(KeyKind::from_u8(kind.code()).unwrap(), kind);
         }
-        for code in [10, 0x7f, ARRAY_CODE | 10, 0xff] {
+        let next = OF_SCALARS.len() as u8;
+        for code in [next, 0x7f, ARRAY_CODE | next, 0xff] {
             assert!(KeyKind::from_u8(code).is_err(), "{code}");
         }
         assert_eq!(KeyKind::Int.array().unwrap().array(), None);

@@ -33,6 +33,8 @@ use super::{float, Datum, TypeId};
 pub const NUMBERS_MAX: usize = 16_000;
 /// The most dimensions of a `sparsevec`.
 pub const SPARSE_DIMENSIONS_MAX: usize = 1_000_000_000;
+/// A number that is written with more characters is none.
+const NUMBER_CHARACTERS_MAX: usize = 4_096;
 /// What reading or writing a number counts for, in the units of [`coro::work`].
 const NUMBER_WORK: usize = 32;
 
@@ -386,7 +388,12 @@ impl<'t> Scanner<'t> {
     fn word(&mut self) -> &'t str {
         self.skip_spaces();
         let belongs = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
-        let end = self.rest.find(|c| !belongs(c)).unwrap_or(self.rest.len());
+        let longest = self.rest.char_indices().take(NUMBER_CHARACTERS_MAX);
+        let mut characters = longest.skip_while(|(_, c)| belongs(*c));
+        let end = match characters.next() {
+            Some((end, _)) => end,
+            None => self.rest.len().min(NUMBER_CHARACTERS_MAX),
+        };
         let (word, rest) = self.rest.split_at(end);
         self.rest = rest;
         word
