@@ -95,29 +95,32 @@ pub(crate) fn levenshtein_up_to(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     }))
 }
 
-/// The digit of a letter; 0 for what sounds too little.
-fn sound(letter: u8) -> u8 {
+/// The digit of a letter, 0 for what sounds too little; all else stands for itself.
+fn sound(byte: u8) -> u8 {
     const SOUNDS: &[u8; 26] = b"01230120022455012623010202";
-    SOUNDS[usize::from(letter - b'A')]
+    match byte.to_ascii_uppercase() {
+        letter @ b'A'..=b'Z' => SOUNDS[usize::from(letter - b'A')],
+        other => other,
+    }
 }
 
-/// The first letter and the sounds of the next that differ from the one before: four in all.
+/// The first letter and the sounds of the next that differ from what stands before them: four in all.
 fn sounds(text: &str) -> String {
-    let letters = text.bytes().filter(u8::is_ascii_alphabetic);
-    let mut letters = letters.map(|letter| letter.to_ascii_uppercase());
-    let Some(first) = letters.next() else {
+    let mut bytes = text.bytes().skip_while(|byte| !byte.is_ascii_alphabetic());
+    let Some(first) = bytes.next() else {
         return String::new();
     };
-    let mut out = String::from(char::from(first));
+    let mut out = String::from(char::from(first.to_ascii_uppercase()));
     let mut before = first;
-    for letter in letters {
+    for byte in bytes {
         if out.len() == 4 {
             break;
         }
-        if sound(letter) != sound(before) && sound(letter) != b'0' {
-            out.push(char::from(sound(letter)));
+        let own = sound(byte);
+        if byte.is_ascii_alphabetic() && own != sound(before) && own != b'0' {
+            out.push(char::from(own));
         }
-        before = letter;
+        before = byte;
     }
     while out.len() < 4 {
         out.push('0');
@@ -140,4 +143,25 @@ pub(crate) fn difference(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     }
     let same = left.bytes().zip(right.bytes()).filter(|(a, b)| a == b);
     Ok(Datum::Int4(same.count() as i32))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sounds_are_told_from_what_stands_before() {
+        for (text, wanted) in [
+            ("a1b", "A000"),
+            ("ab-b", "A110"),
+            ("Mc-Cc", "M220"),
+            ("1bb", "B000"),
+            ("bébb", "B100"),
+            ("O'Brien", "O165"),
+            ("", ""),
+            ("Pfister", "P236"),
+        ] {
+            assert_eq!(sounds(text), wanted, "{text}");
+        }
+    }
 }
