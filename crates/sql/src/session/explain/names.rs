@@ -659,7 +659,7 @@ impl<'a> Writer<'a> {
                 let Some(args) = self.arguments(args, types, &over) else {
                     return Column::default();
                 };
-                let kind = ExprKind::SetCall(function.clone(), args, types.clone());
+                let kind = ExprKind::SetCall(*function, args, types.clone());
                 return self.column_of(&Expr::new(kind, *result, -1), &over);
             }
             SetColumn::Routine(call, args) => (call, args),
@@ -689,7 +689,7 @@ impl<'a> Writer<'a> {
                 let missing = Cell::default();
                 let over = Over::new(self, &[], outer, &missing);
                 let args = self.arguments(args, types, &over)?;
-                let kind = ExprKind::SetCall(function.clone(), args, types.clone());
+                let kind = ExprKind::SetCall(*function, args, types.clone());
                 self.column_of(&Expr::new(kind, *result, -1), &over)
             }
             Plan::Routine { call, args, .. } => {
