@@ -3,8 +3,8 @@
 //! Every index is a tree, ordered by its keys' bytes. A method is accepted with the operator classes
 //! that such a tree serves truly: `hash` promises equality, `brin` equality and ranges, `spgist` on
 //! text equality, ranges and prefixes, `gist` with the classes of `btree_gist` equality and ranges.
-//! `gist` and `spgist` on ranges and addresses are ordered as these are: they serve equality and order,
-//! while `&&`, `@>` and `<<=` look at every row.
+//! `gist` and `spgist` on ranges, addresses and paths are ordered as these are: they serve equality and
+//! order, while `&&`, `@>`, `<<=` and `~` look at every row.
 //! `bloom`, of the extension of that name, promises equality as `hash` does, of several keys each by
 //! itself, of which a tree serves those that come first.
 //! `gin` is another matter ([`super::inverted`]). Since texts are ordered by their bytes under any collation,
@@ -282,9 +282,16 @@ pub const OF_EXTENSIONS: &[(&str, &[OperatorClass])] = &[
     ("btree_gist", BTREE_GIST),
     ("citext", CITEXT),
     ("hstore", HSTORE),
+    ("ltree", LTREE),
     ("pg_trgm", PG_TRGM),
     ("vector", VECTORS),
 ];
+
+const LTREE: &[OperatorClass] = classes! {
+    8506 403 "ltree_ops" 8509 "ltree_ops" LTREE default;
+    8507 783 "gist_ltree_ops" 8510 "gist_ltree_ops" LTREE default;
+    8508 783 "gist__ltree_ops" 8511 "gist__ltree_ops" LTREE_ARRAY default;
+};
 
 const VECTORS: &[OperatorClass] = classes! {
     8500 403 "vector_ops" 8503 "vector_ops" VECTOR default;
@@ -395,7 +402,7 @@ impl OperatorClass {
     pub fn default_of(method: u32, ty: TypeId) -> Option<&'static OperatorClass> {
         let input = input_of(ty);
         let mut own = all().filter(|class| class.method == method);
-        own.find(|class| class.is_default && class.input == input)
+        own.find(|class| class.is_default && (class.input == input || class.input == ty))
     }
 
     /// The classes of that name.
@@ -410,6 +417,6 @@ impl OperatorClass {
 
     /// Whether it takes values of that type.
     pub fn accepts(&self, ty: TypeId) -> bool {
-        self.input == input_of(ty)
+        self.input == input_of(ty) || self.input == ty
     }
 }

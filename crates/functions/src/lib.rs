@@ -94,7 +94,7 @@ pub mod window;
 
 // The tables name functions by modules of the crate.
 use extensions::{
-    citext, fuzzy as fuzzystrmatch, hstore, hstore_forms, pgcrypto, trigram, unaccent,
+    citext, fuzzy as fuzzystrmatch, hstore, hstore_forms, ltree, pgcrypto, trigram, unaccent,
     uuid as uuid_ossp, vector_distances, vectors,
 };
 

@@ -13,7 +13,7 @@ use super::datetime::{calendar, date, timestamp, zone, DAY};
 use super::encoding::Encoding;
 use super::typmod::apply_typmod;
 use super::{
-    bits, hstore, json, network, row_of, search, vectors, Array, Bound, Datum, Dimension,
+    bits, hstore, json, ltree, network, row_of, search, vectors, Array, Bound, Datum, Dimension,
     EvalContext, Interval, Multirange, Numeric, Range, TypeId, NO_TYPMOD,
 };
 
@@ -32,7 +32,13 @@ pub fn send(context: &EvalContext, kind: TypeId, value: &Datum, out: &mut Vec<u8
     match value {
         Datum::Numeric(number) => send_numeric(number, out),
         Datum::Text(text) => {
-            if kind == TypeId::JSONPATH {
+            let versioned = [
+                TypeId::JSONPATH,
+                TypeId::LTREE,
+                TypeId::LQUERY,
+                TypeId::LTXTQUERY,
+            ];
+            if versioned.contains(&kind) {
                 out.push(json::WIRE_VERSION);
             }
             context.encoding.encode_onto(text, out)?;
@@ -355,6 +361,9 @@ pub fn receive(context: &EvalContext, kind: TypeId, typmod: i32, bytes: &[u8]) -
         TypeId::JSONB => json::input_jsonb(&text(json::versioned("jsonb", bytes)?)?)?,
         TypeId::JSONPATH => json::path::input(&text(json::versioned("jsonpath", bytes)?)?)?,
         TypeId::HSTORE => hstore::receive(bytes, text)?,
+        TypeId::LTREE => ltree::input(&text(json::versioned("ltree", bytes)?)?)?,
+        TypeId::LQUERY => ltree::input_lquery(&text(json::versioned("lquery", bytes)?)?)?,
+        TypeId::LTXTQUERY => ltree::input_ltxtquery(&text(json::versioned("ltxtquery", bytes)?)?)?,
         _ if kind.is_vector() => vectors::receive(kind, bytes)?,
         TypeId::TSVECTOR => search::vector::receive(bytes)?,
         TypeId::TSQUERY => search::query::receive(bytes)?,

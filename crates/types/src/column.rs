@@ -76,6 +76,7 @@ pub fn key_kind(kind: TypeId) -> Option<KeyKind> {
         TypeId::SPARSEVEC => KeyKind::SparseVector,
         TypeId::JSONB => KeyKind::Jsonb,
         TypeId::JSON | TypeId::JSONPATH | TypeId::REFCURSOR | TypeId::TSQUERY => return None,
+        TypeId::LQUERY | TypeId::LTXTQUERY => return None,
         _ if kind.is_oid_like() => KeyKind::Fixed,
         _ if kind.is_text_like() => KeyKind::Bytes,
         _ if kind.is_enum() => KeyKind::Fixed,

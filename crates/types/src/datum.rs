@@ -23,7 +23,8 @@ pub enum Datum {
     Float4(f32),
     Float8(f64),
     Numeric(Numeric),
-    /// text, varchar, bpchar (padded), name, unknown, cstring, json, jsonpath, citext.
+    /// text, varchar, bpchar (padded), name, unknown, cstring, json, jsonpath, citext, ltree
+    /// and its patterns.
     Text(Arc<str>),
     Bytea(Arc<[u8]>),
     /// See [`base::jsonb`].

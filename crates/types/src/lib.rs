@@ -34,6 +34,7 @@
 //! | [`growth`] | how long a value may become |
 //! | [`json`] | json, jsonb, jsonpath |
 //! | [`hstore`] | hstore |
+//! | [`ltree`] | ltree, lquery, ltxtquery |
 //! | [`vectors`] | vector, halfvec, sparsevec |
 //! | [`search`] | tsvector, tsquery |
 //! | [`numeric`] | decimal arithmetic |
@@ -60,6 +61,7 @@ pub mod float;
 pub mod growth;
 pub mod hstore;
 pub mod json;
+pub mod ltree;
 pub mod network;
 pub mod numeric;
 pub mod own;

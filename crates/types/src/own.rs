@@ -123,6 +123,21 @@ pub const BASE_TYPES: &[BaseType] = &[
         name: "sparsevec",
         category: Category::User,
     },
+    BaseType {
+        id: TypeId::LTREE,
+        name: "ltree",
+        category: Category::User,
+    },
+    BaseType {
+        id: TypeId::LQUERY,
+        name: "lquery",
+        category: Category::User,
+    },
+    BaseType {
+        id: TypeId::LTXTQUERY,
+        name: "ltxtquery",
+        category: Category::User,
+    },
 ];
 
 const BASE: u32 = OWN | 3 << KIND_SHIFT;
@@ -138,6 +153,16 @@ impl TypeId {
     pub const HALFVEC: TypeId = TypeId(BASE | 4);
     /// `sparsevec`: numbers of 32 bits, most of which are zero.
     pub const SPARSEVEC: TypeId = TypeId(BASE | 5);
+    /// `ltree`: a path of labels.
+    pub const LTREE: TypeId = TypeId(BASE | 6);
+    /// `ltree[]`.
+    pub const LTREE_ARRAY: TypeId = TypeId(BASE | 6 | ARRAY);
+    /// `lquery`: what such a path is to look like.
+    pub const LQUERY: TypeId = TypeId(BASE | 7);
+    /// `lquery[]`.
+    pub const LQUERY_ARRAY: TypeId = TypeId(BASE | 7 | ARRAY);
+    /// `ltxtquery`: which labels are to be in it.
+    pub const LTXTQUERY: TypeId = TypeId(BASE | 8);
 
     /// What is known of a type that an extension brings.
     pub fn base_type(self) -> Option<&'static BaseType> {

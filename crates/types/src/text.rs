@@ -9,8 +9,8 @@ use super::datetime::{date, interval, time, timestamp};
 use super::numeric::is_space;
 use super::typmod::apply_typmod;
 use super::{
-    array, bits, float, hstore, json, network, range, search, vectors, Datum, EvalContext, Numeric,
-    TypeId,
+    array, bits, float, hstore, json, ltree, network, range, search, vectors, Datum, EvalContext,
+    Numeric, TypeId,
 };
 
 /// Bytes that a `name` has at most; longer ones are cut.
@@ -72,6 +72,9 @@ pub fn input(context: &EvalContext, kind: TypeId, typmod: i32, text: &str) -> Re
         TypeId::JSONPATH => json::path::input(text)?,
         TypeId::CITEXT => Datum::text(text),
         TypeId::HSTORE => hstore::input(text)?,
+        TypeId::LTREE => ltree::input(text)?,
+        TypeId::LQUERY => ltree::input_lquery(text)?,
+        TypeId::LTXTQUERY => ltree::input_ltxtquery(text)?,
         _ if kind.is_vector() => vectors::input(kind, text)?,
         TypeId::TSVECTOR => search::vector::input(text)?,
         TypeId::TSQUERY => context.query_of(text, search::read::input(text)?),

@@ -381,6 +381,9 @@ impl TypeId {
             TypeId::VECTOR,
             TypeId::HALFVEC,
             TypeId::SPARSEVEC,
+            TypeId::LTREE,
+            TypeId::LQUERY,
+            TypeId::LTXTQUERY,
         ];
         !without.contains(&element)
     }
@@ -396,13 +399,22 @@ impl TypeId {
                 | TypeId::JSON
                 | TypeId::JSONPATH
                 | TypeId::REFCURSOR
+                | TypeId::LQUERY
+                | TypeId::LTXTQUERY
         )
     }
 
     /// Whether two values may be equal.
     pub fn has_equality(self) -> bool {
         let of = self.array_element().unwrap_or(self);
-        !matches!(of, TypeId::JSON | TypeId::JSONPATH | TypeId::REFCURSOR)
+        !matches!(
+            of,
+            TypeId::JSON
+                | TypeId::JSONPATH
+                | TypeId::REFCURSOR
+                | TypeId::LQUERY
+                | TypeId::LTXTQUERY
+        )
     }
 
     /// The array type over this one.
@@ -448,6 +460,9 @@ impl TypeId {
                 | TypeId::JSONPATH
                 | TypeId::REFCURSOR
                 | TypeId::CITEXT
+                | TypeId::LTREE
+                | TypeId::LQUERY
+                | TypeId::LTXTQUERY
         )
     }
 

@@ -17,7 +17,7 @@
 //! nobody comes by a value of it where the extension is not. Its name is a row of the catalog.
 //!
 //! # What it leaves out
-//! `ltree`, `cube`, `isn` and other extensions with types.
+//! `cube`, `isn` and other extensions with types.
 
 use std::sync::OnceLock;
 
@@ -34,6 +34,7 @@ mod crypt;
 pub(crate) mod fuzzy;
 pub mod hstore;
 pub(crate) mod hstore_forms;
+pub(crate) mod ltree;
 pub(crate) mod pgcrypto;
 pub mod trigram;
 pub(crate) mod unaccent;
@@ -120,6 +121,15 @@ pub static ALL: &[Extension] = &[
         functions: hstore::FUNCTIONS,
         operators: hstore::OPERATORS,
         casts: hstore::CASTS,
+        ..NOTHING
+    },
+    Extension {
+        name: "ltree",
+        version: "1.2",
+        comment: "data type for hierarchical tree-like structures",
+        types: &[TypeId::LTREE, TypeId::LQUERY, TypeId::LTXTQUERY],
+        functions: ltree::FUNCTIONS,
+        operators: ltree::OPERATORS,
         ..NOTHING
     },
     Extension {

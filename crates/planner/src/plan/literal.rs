@@ -53,6 +53,9 @@ const PLAIN_TYPES: &[TypeId] = &[
     TypeId::VECTOR,
     TypeId::HALFVEC,
     TypeId::SPARSEVEC,
+    TypeId::LTREE,
+    TypeId::LQUERY,
+    TypeId::LTXTQUERY,
 ];
 
 /// What was made of a literal.
