@@ -76,6 +76,9 @@ const FOREGROUND_PAGES: usize = 4;
 /// One of so many parts of the pages is looked for at one time that should leave.
 const FOUND_SHARE: usize = 16;
 
+/// The fewest pages that a store keeps room for: the ways of a few who read and write at once.
+pub const CACHE_PAGES_MIN: usize = 4;
+
 /// One of so many parts of the room for pages may be taken by copies for a checkpoint.
 const COPIES_SHARE: usize = 32;
 
@@ -280,7 +283,8 @@ impl Pager {
 
     /// As many pages as should be in memory at most: old versions take some of the room.
     fn limit(&self) -> usize {
-        let (undo, pages) = (self.undo.memory() / PAGE_BYTES, self.share.pages());
+        let pages = (self.share.bytes() / PAGE_BYTES).max(CACHE_PAGES_MIN);
+        let undo = self.undo.memory() / PAGE_BYTES;
         pages - undo.min(pages / UNDO_SHARE)
     }
 
@@ -291,7 +295,8 @@ impl Pager {
 
     /// Copies of pages that a checkpoint may have in memory beside the pages.
     pub(crate) fn copies_max(&self) -> usize {
-        (self.share.part() / COPIES_SHARE).max(BATCH_PAGES)
+        let pages = self.share.room().part() / PAGE_BYTES;
+        (pages / COPIES_SHARE).max(BATCH_PAGES)
     }
 
     /// Pages that are away, and how.
@@ -544,7 +549,7 @@ impl Pager {
     /// Has room made by tasks, where there is little and none is at it: in this store, and in the
     /// others that share its room if they have more than is left for them.
     fn evict_beside_if_full(self: &Arc<Self>) {
-        self.share.note(self.cache.resident());
+        self.share.note(self.cache.resident() * PAGE_BYTES);
         self.share.room().relieve();
         self.clone().make_room_beside();
     }
@@ -602,7 +607,7 @@ impl Pager {
                 left => left?,
             };
         }
-        self.share.note(self.cache.resident());
+        self.share.note(self.cache.resident() * PAGE_BYTES);
         Ok(left)
     }
 

@@ -8,7 +8,7 @@
 //!     b comes to have 30          a may have 60: ten of its pages leave
 //! ```
 //! So a store that nobody uses takes nothing from the others, and none keeps another from its part.
-//! A store that is alone has all of it.
+//! A store that is alone has all of it. What is told here is bytes.
 //!
 //! # Invariants
 //! - Once each store is within what it may have, all of them have at most as many pages as there is
@@ -22,11 +22,6 @@ use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use base::sync::Mutex;
-
-use crate::page::PAGE_BYTES;
-
-/// The fewest pages that a store keeps room for: the ways of a few who read and write at once.
-pub const CACHE_PAGES_MIN: usize = 4;
 
 /// One of so many parts of the room for pages may be taken by old versions of rows.
 pub const UNDO_SHARE: usize = 8;
@@ -42,20 +37,19 @@ pub struct Room {
     bytes: usize,
     /// How many stores share it.
     stores: AtomicUsize,
-    /// Pages that all of them have, as they have said.
+    /// What the pages of all of them take, as they have said.
     taken: AtomicIsize,
     sharers: Mutex<Vec<Weak<dyn Sharer>>>,
 }
 
 impl std::fmt::Debug for Room {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let pages = self.bytes / PAGE_BYTES;
-        write!(f, "Room({} of {pages} pages)", self.taken())
+        write!(f, "Room({} of {} bytes)", self.taken(), self.bytes)
     }
 }
 
 impl Room {
-    /// Room for so many bytes of pages, but for [`CACHE_PAGES_MIN`] of each store at least.
+    /// Room for so many bytes of pages.
     pub fn of(bytes: u64) -> Arc<Room> {
         Arc::new(Room {
             bytes: usize::try_from(bytes).unwrap_or(usize::MAX),
@@ -65,8 +59,8 @@ impl Room {
         })
     }
 
-    /// What every store may have at any time, in bytes.
-    pub(crate) fn part_bytes(&self) -> usize {
+    /// What every store may have at any time.
+    pub(crate) fn part(&self) -> usize {
         self.bytes / self.stores.load(Ordering::Relaxed).max(1)
     }
 
@@ -92,7 +86,7 @@ impl Room {
 
     /// Has all stores let pages leave where they have more than there is room for.
     pub(crate) fn relieve(&self) {
-        if self.taken() <= self.bytes / PAGE_BYTES {
+        if self.taken() <= self.bytes {
             return;
         }
         let sharers: Vec<_> = {
@@ -107,7 +101,7 @@ impl Room {
 #[derive(Debug)]
 pub(crate) struct Share {
     room: Arc<Room>,
-    /// Pages that it has, as it said last.
+    /// What its pages take, as it said last.
     noted: AtomicUsize,
 }
 
@@ -116,26 +110,21 @@ impl Share {
         &self.room
     }
 
-    /// The store has so many pages now.
-    pub(crate) fn note(&self, pages: usize) {
-        let before = self.noted.swap(pages, Ordering::Relaxed);
-        if pages != before {
-            let more = pages as isize - before as isize;
+    /// The store's pages take so much now.
+    pub(crate) fn note(&self, bytes: usize) {
+        let before = self.noted.swap(bytes, Ordering::Relaxed);
+        if bytes != before {
+            let more = bytes as isize - before as isize;
             self.room.taken.fetch_add(more, Ordering::Relaxed);
         }
     }
 
-    /// As many pages as the store may have at any time.
-    pub(crate) fn part(&self) -> usize {
-        (self.room.part_bytes() / PAGE_BYTES).max(CACHE_PAGES_MIN)
-    }
-
-    /// As many pages as it may have now.
-    pub(crate) fn pages(&self) -> usize {
+    /// What the store may have now.
+    pub(crate) fn bytes(&self) -> usize {
         let noted = self.noted.load(Ordering::Relaxed);
         let others = self.room.taken().saturating_sub(noted);
-        let left = (self.room.bytes / PAGE_BYTES).saturating_sub(others);
-        left.max(self.part())
+        let left = self.room.bytes.saturating_sub(others);
+        left.max(self.room.part())
     }
 }
 
@@ -152,22 +141,22 @@ mod tests {
 
     #[test]
     fn each_has_its_part_and_what_others_leave() {
-        let room = Room::of(90 * PAGE_BYTES as u64);
+        let room = Room::of(90);
         let a = room.share();
-        assert_eq!((a.part(), a.pages()), (90, 90), "alone it has all");
+        assert_eq!((room.part(), a.bytes()), (90, 90), "alone it has all");
         let (b, c) = (room.share(), room.share());
         a.note(70);
         b.note(10);
-        assert_eq!([a.pages(), b.pages(), c.pages()], [80, 30, 30]);
+        assert_eq!([a.bytes(), b.bytes(), c.bytes()], [80, 30, 30]);
         b.note(30);
-        assert_eq!([a.pages(), b.pages(), c.pages()], [60, 30, 30]);
+        assert_eq!([a.bytes(), b.bytes(), c.bytes()], [60, 30, 30]);
         drop(b);
-        assert_eq!([a.pages(), c.pages()], [90, 45]);
+        assert_eq!([a.bytes(), c.bytes()], [90, 45]);
     }
 
     #[test]
     fn within_what_each_may_have_they_fit() {
-        let room = Room::of(100 * PAGE_BYTES as u64);
+        let room = Room::of(100);
         let shares: Vec<Share> = (0..4).map(|_| room.share()).collect();
         let mut chance = 1_usize;
         for _ in 0..10_000 {
@@ -175,8 +164,8 @@ mod tests {
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1);
             let share = &shares[(chance >> 33) % shares.len()];
-            share.note((chance >> 40) % (share.pages() + 1));
-            let are_within = |share: &Share| share.noted.load(Ordering::Relaxed) <= share.pages();
+            share.note((chance >> 40) % (share.bytes() + 1));
+            let are_within = |share: &Share| share.noted.load(Ordering::Relaxed) <= share.bytes();
             if shares.iter().all(are_within) {
                 assert!(room.taken() <= 100, "{room:?}");
             }

@@ -442,7 +442,7 @@ impl UndoStore {
         room: Arc<Room>,
     ) -> Arc<UndoStore> {
         let segment_bytes =
-            (room.part_bytes() / UNDO_SHARE / 16).clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES_MAX);
+            (room.part() / UNDO_SHARE / 16).clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES_MAX);
         let segments = Segments {
             first: 1,
             next_to_spill: 1,
@@ -725,7 +725,7 @@ impl UndoStore {
 
     /// As many bytes in memory as there should be at most.
     fn limit(&self) -> usize {
-        let limit = self.room.part_bytes() / UNDO_SHARE;
+        let limit = self.room.part() / UNDO_SHARE;
         limit.max(SEGMENTS_MIN * self.segment_bytes)
     }
 
