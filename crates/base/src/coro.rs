@@ -423,7 +423,10 @@ pub fn on_large_stack<R>(f: impl FnOnce() -> R) -> Result<R, Error> {
 /// # Errors
 /// The panic's message.
 pub fn catch_panic<R>(f: impl FnOnce() -> R) -> Result<R, String> {
+    // How deep the panic came from nobody knows.
+    let is_deep = true;
     let inside = CURRENT.with(Cell::get);
+    let inside = inside.map(|current| Current { is_deep, ..current });
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).map_err(|panic| {
         if UNWINDING.with(Cell::get) {
             std::panic::resume_unwind(panic);
@@ -435,7 +438,8 @@ pub fn catch_panic<R>(f: impl FnOnce() -> R) -> Result<R, String> {
     })
 }
 
-/// Checks that enough stack is left for a few more calls. Outside a coroutine nothing is checked.
+/// Checks that enough stack is left for a few more calls, and notes of a stack that has been used deep
+/// down that it is not worth keeping. Outside a coroutine nothing is checked.
 ///
 /// # Errors
 /// 54001.

@@ -14,7 +14,7 @@ use std::time::Duration;
 use super::details::{self, quoted_alias, Detail, Details, OUTPUT};
 use super::names::{Columns, Writer};
 use catalog::local::is_local;
-use catalog::{Catalog, Index, Table};
+use catalog::{Catalog, Index, Table, PG_CATALOG};
 use execution::exec::{Figures, Measures};
 use functions::strings::quote_identifier;
 use planner::paths::{self, Statistics};
@@ -26,9 +26,6 @@ const LISTS_NOTHING: [&str; 3] = ["Append", "Recursive Union", "ModifyTable"];
 
 /// The rows that WHERE of ON CONFLICT has left out.
 pub(super) const REMOVED_BY_CONFLICT: &str = "Rows Removed by Conflict Filter";
-
-/// The schema of what is built in.
-const PG_CATALOG: u32 = 11;
 
 /// The width of a value of which nothing is known.
 const WIDTH_UNKNOWN: i32 = 32;
