@@ -35,9 +35,10 @@ use crate::Failure;
 /// format 5: what ANALYZE has found, which goes with its table, and triggers; format 6: domains; format 7: partitions;
 /// format 8: types of extensions, unique constraints that are checked later, further groups, prepared
 /// transactions; format 9: keys that are arrays, notifications; format 10: exclusion constraints, parts of
-/// transactions across groups; format 11: trees that lie in further groups, builds that are prepared).
+/// transactions across groups; format 11: trees that lie in further groups, builds that are prepared;
+/// format 12: the types of extensions `vector` and `ltree`, in rows and keys).
 /// `tests/directories` keeps a directory of an older format for each raise from format 4 on.
-pub const FORMAT: u32 = 11;
+pub const FORMAT: u32 = 12;
 
 /// See [`FORMAT`].
 const FORMAT_OLDEST: u32 = 2;
