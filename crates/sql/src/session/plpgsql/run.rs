@@ -210,7 +210,11 @@ impl Session {
         if let Some(open) = &mut self.open {
             open.txn.rollback_to(savepoint);
             open.txn.release(savepoint);
+            let changed = open.catalog_changed;
             open.take_back_catalog(catalog.0, catalog.1);
+            if changed {
+                self.refresh_names();
+            }
         }
         self.shared.settings.roll_back_to(settings);
         self.settings_changed();
