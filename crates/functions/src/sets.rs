@@ -56,6 +56,15 @@ pub(crate) static ZONES: Records = Records {
     rows: zones,
 };
 
+pub(crate) static ABBREVIATIONS: Records = Records {
+    columns: &[
+        ("abbrev", TypeId::TEXT),
+        ("utc_offset", TypeId::INTERVAL),
+        ("is_dst", TypeId::BOOL),
+    ],
+    rows: abbreviations,
+};
+
 /// `pg_options_to_table`: `name=value` pairs taken apart.
 fn options(_: &Call<'_>, args: &[Datum]) -> Result<Rows> {
     let array = args.array(0)?;
@@ -74,22 +83,39 @@ fn options(_: &Call<'_>, args: &[Datum]) -> Result<Rows> {
 fn zones(call: &Call<'_>, _: &[Datum]) -> Result<Rows> {
     let now = call.context.transaction_start;
     let row = |zone: Zone| {
-        let offset = zone.offset_at(now);
-        let offset = Interval {
-            months: 0,
-            days: 0,
-            micros: i64::from(offset) * SECOND,
-        };
         let values = vec![
             Datum::text(zone.name()),
             Datum::text(zone.abbreviation_at(now)),
-            Datum::Interval(offset),
+            interval_of(zone.offset_at(now)),
             Datum::Bool(zone.is_daylight_at(now)),
         ];
         Ok(ZONES.row(values))
     };
     let rows: Vec<_> = Zone::all().map(row).collect();
     Ok(Box::new(rows.into_iter()))
+}
+
+/// `pg_timezone_abbrevs`: the abbreviations of zones, as what they mean now.
+fn abbreviations(call: &Call<'_>, _: &[Datum]) -> Result<Rows> {
+    let now = call.context.transaction_start;
+    let row = |(name, zone, is_daylight): (&str, Zone, bool)| {
+        let values = vec![
+            Datum::text(name.to_ascii_uppercase()),
+            interval_of(zone.offset_at(now)),
+            Datum::Bool(is_daylight || zone.is_daylight_at(now)),
+        ];
+        Ok(ABBREVIATIONS.row(values))
+    };
+    let rows: Vec<_> = Zone::abbreviations().map(row).collect();
+    Ok(Box::new(rows.into_iter()))
+}
+
+fn interval_of(seconds: i32) -> Datum {
+    Datum::Interval(Interval {
+        months: 0,
+        days: 0,
+        micros: i64::from(seconds) * SECOND,
+    })
 }
 
 /// `oidvectortypes`: the names of types, as arguments are listed.

@@ -257,6 +257,14 @@ functions! {
     2055 "timestamp_le" (TIMESTAMP TIMESTAMP) BOOL "i" comparison::le;
     2056 "timestamp_ge" (TIMESTAMP TIMESTAMP) BOOL "i" comparison::ge;
     2057 "timestamp_gt" (TIMESTAMP TIMESTAMP) BOOL "i" comparison::gt;
+    2160 "text_pattern_lt" (TEXT TEXT) BOOL "i" comparison::lt;
+    2161 "text_pattern_le" (TEXT TEXT) BOOL "i" comparison::le;
+    2163 "text_pattern_ge" (TEXT TEXT) BOOL "i" comparison::ge;
+    2164 "text_pattern_gt" (TEXT TEXT) BOOL "i" comparison::gt;
+    2174 "bpchar_pattern_lt" (BPCHAR BPCHAR) BOOL "i" comparison::lt;
+    2175 "bpchar_pattern_le" (BPCHAR BPCHAR) BOOL "i" comparison::le;
+    2177 "bpchar_pattern_ge" (BPCHAR BPCHAR) BOOL "i" comparison::ge;
+    2178 "bpchar_pattern_gt" (BPCHAR BPCHAR) BOOL "i" comparison::gt;
     2338 "date_lt_timestamp" (DATE TIMESTAMP) BOOL "i" comparison::cross_lt;
     2339 "date_le_timestamp" (DATE TIMESTAMP) BOOL "i" comparison::cross_le;
     2340 "date_eq_timestamp" (DATE TIMESTAMP) BOOL "i" comparison::cross_eq;

@@ -392,6 +392,14 @@ operators! {
     967 "-" ACLITEM_ARRAY ACLITEM 1036 "" "";
     968 "@>" ACLITEM_ARRAY ACLITEM 1037 "" "";
     974 "=" ACLITEM ACLITEM 1062 "=" "";
+    2314 "~<~" TEXT TEXT 2160 "~>~" "~>=~";
+    2315 "~<=~" TEXT TEXT 2161 "~>=~" "~>~";
+    2317 "~>=~" TEXT TEXT 2163 "~<=~" "~<~";
+    2318 "~>~" TEXT TEXT 2164 "~<~" "~<=~";
+    2326 "~<~" BPCHAR BPCHAR 2174 "~>~" "~>=~";
+    2327 "~<=~" BPCHAR BPCHAR 2175 "~>=~" "~>~";
+    2329 "~>=~" BPCHAR BPCHAR 2177 "~<=~" "~<~";
+    2330 "~>~" BPCHAR BPCHAR 2178 "~<~" "~<=~";
     2750 "&&" ANYARRAY ANYARRAY 2747 "&&" "";
     2751 "@>" ANYARRAY ANYARRAY 2748 "<@" "";
     2752 "<@" ANYARRAY ANYARRAY 2749 "@>" "";

@@ -15,6 +15,7 @@ functions! {
     1686 "pg_get_keywords" () RECORD "s" records keywords::KEYWORDS;
     1689 "aclexplode" (ACLITEM_ARRAY) RECORD "s" records acl::EXPLODED;
     2289 "pg_options_to_table" (TEXT_ARRAY) RECORD "s" records sets::OPTIONS;
+    2599 "pg_timezone_abbrevs" () RECORD "s" records sets::ABBREVIATIONS;
     2856 "pg_timezone_names" () RECORD "s" records sets::ZONES;
     3423 "pg_partition_tree" (REGCLASS) RECORD "v" records system::PARTITIONS;
     3082 "pg_available_extensions" () RECORD "s" records extensions::AVAILABLE;

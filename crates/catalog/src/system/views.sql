@@ -102,6 +102,12 @@ from pg_sequence s join pg_class c on c.oid = s.seqrelid
   left join pg_namespace n on n.oid = c.relnamespace
 where c.relkind = 'S'
 
+-- pg_catalog.pg_timezone_abbrevs
+select abbrev, utc_offset, is_dst from pg_timezone_abbrevs()
+
+-- pg_catalog.pg_timezone_names
+select name, abbrev, utc_offset, is_dst from pg_timezone_names()
+
 -- pg_catalog.pg_available_extensions
 select a.name, a.default_version, e.extversion as installed_version, a.comment
 from pg_available_extensions() a left join pg_extension e on e.extname = a.name

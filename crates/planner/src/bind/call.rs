@@ -554,7 +554,6 @@ impl Binder<'_> {
             let NodeEnum::SortBy(sort) = inner(item)? else {
                 continue;
             };
-            self.refuse_using(sort)?;
             let place = Place {
                 sets: Sets::Anywhere,
                 ..Place::plain("an aggregate's ORDER BY")
@@ -566,6 +565,7 @@ impl Binder<'_> {
             }
             let value = self.settle(value)?;
             self.check_sortable(&value)?;
+            self.refuse_using(sort, value.ty)?;
             let (descending, nulls_first) = sort_order(sort);
             order.push((value, descending, nulls_first));
         }

@@ -94,7 +94,7 @@ impl Binder<'_> {
             };
             let place = Place::plain("an aggregate's ORDER BY");
             let value = self.expr(boxed(&sort.node)?, scope, place)?;
-            self.refuse_using(sort)?;
+            self.refuse_using(sort, value.ty)?;
             let (descending, nulls_first) = sort_order(sort);
             order.push((value, descending, nulls_first));
         }

@@ -463,7 +463,6 @@ impl Binder<'_> {
             let NodeEnum::SortBy(sort) = inner(node)? else {
                 continue;
             };
-            self.refuse_using(sort)?;
             let node = boxed(&sort.node)?;
             let value = match self.output_column(node, exprs, columns, "ORDER BY", true)? {
                 Some(place) => exprs[place].clone(),
@@ -471,20 +470,23 @@ impl Binder<'_> {
             };
             let value = self.settle(value)?;
             self.check_sortable(&value)?;
+            self.refuse_using(sort, value.ty)?;
             let (descending, nulls_first) = sort_order(sort);
             order.push((value, descending, nulls_first));
         }
         Ok(order)
     }
 
-    /// 0A000 for an operator of USING by which no class of its own sorts as it does by default.
-    pub(super) fn refuse_using(&self, sort: &SortBy) -> Result<()> {
+    /// 0A000 for an operator of USING by which no class of its own sorts as it does by default. Those of
+    /// texts' bytes do, as all texts are sorted by them.
+    pub(super) fn refuse_using(&self, sort: &SortBy, ty: TypeId) -> Result<()> {
         if sort.sortby_dir != SortByDir::SortbyUsing as i32 {
             return Ok(());
         }
         match strings(&sort.use_op)[..] {
             ["<" | ">"] | ["pg_catalog", "<" | ">"] => Ok(()),
-            [.., name @ ("=" | "<>" | "<=" | ">=")] => Err(self
+            ["~<~" | "~>~"] | ["pg_catalog", "~<~" | "~>~"] if ty.is_text_like() => Ok(()),
+            [.., name @ ("=" | "<>" | "<=" | ">=" | "~<=~" | "~>=~")] => Err(self
                 .error(
                     SqlState::WRONG_OBJECT_TYPE,
                     format!("operator {name} is not a valid ordering operator"),
@@ -784,7 +786,7 @@ pub(super) fn in_order(plan: &mut Plan, order: &[Order], few: bool) -> bool {
 
 /// Descending, NULLs first.
 pub(super) fn sort_order(sort: &SortBy) -> (bool, bool) {
-    let by_greater = || strings(&sort.use_op).last() == Some(&">");
+    let by_greater = || matches!(strings(&sort.use_op)[..], [.., ">" | "~>~"]);
     let descending = match SortByDir::try_from(sort.sortby_dir) {
         Ok(SortByDir::SortbyUsing) => by_greater(),
         direction => direction == Ok(SortByDir::SortbyDesc),

@@ -132,7 +132,7 @@ impl Binder<'_> {
                     ));
             };
             self.check_sortable(&exprs[place])?;
-            self.refuse_using(sort)?;
+            self.refuse_using(sort, exprs[place].ty)?;
             let (descending, nulls_first) = sort_order(sort);
             keys.push(SortKey {
                 value: compile(&exprs[place]),

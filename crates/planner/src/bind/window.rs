@@ -129,11 +129,11 @@ impl Binder<'_> {
             let NodeEnum::SortBy(sort) = inner(node)? else {
                 continue;
             };
-            self.refuse_using(sort)?;
             let value = self.expr(boxed(&sort.node)?, scope, place)?;
-            let (descending, nulls_first) = sort_order(sort);
             let value = self.settle(value)?;
             self.check_sortable(&value)?;
+            self.refuse_using(sort, value.ty)?;
+            let (descending, nulls_first) = sort_order(sort);
             order.push((value, descending, nulls_first));
         }
         let mut partition = Vec::new();

@@ -214,6 +214,11 @@ const ABBREVIATIONS: [(&str, Meaning); 195] = [
     ("zulu", Fixed(0, false)),
 ];
 
+/// All abbreviations, in small letters.
+pub fn all() -> impl Iterator<Item = (&'static str, Meaning)> {
+    ABBREVIATIONS.into_iter()
+}
+
 /// What an abbreviation means, in any case.
 pub fn meaning(name: &str) -> Option<Meaning> {
     let name = name.to_ascii_lowercase();

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use base::error::{Error, Result, SqlState};
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone, TimeZoneDatabase};
 
-use super::abbreviations::{meaning, Meaning};
+use super::abbreviations::{self, meaning, Meaning};
 use super::calendar::Fields;
 use super::interval_text;
 use super::{DAY, HOUR, SECOND, UNIX_TO_EPOCH_SECONDS};
@@ -126,6 +126,15 @@ impl Zone {
         };
         let zone = Zone::abbreviated(name).or_else(|| Zone::named(name));
         zone.or_else(|| Zone::posix(name)).ok_or_else(unknown)
+    }
+
+    /// All abbreviations in small letters, with what each stands for, and whether that is
+    /// daylight-saving time whenever it is used.
+    pub fn abbreviations() -> impl Iterator<Item = (&'static str, Zone, bool)> {
+        abbreviations::all().filter_map(|(name, meaning)| {
+            let is_daylight = matches!(meaning, Meaning::Fixed(_, true));
+            Some((name, Zone::abbreviated(name)?, is_daylight))
+        })
     }
 
     /// The zone that an abbreviation stands for.
