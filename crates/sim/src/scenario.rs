@@ -554,9 +554,11 @@ impl Run {
             number += 1;
             number - 1
         };
+        let mix = self.config.mix;
+        let among_groups = mix.groups >= 3 && mix.spread;
         for _ in 0..clients.schema {
-            self.start_client(next(), |env, oracle, addresses, mood| {
-                Box::pin(SchemaClient::new(env, addresses, oracle).run(mood))
+            self.start_client(next(), move |env, oracle, addresses, mood| {
+                Box::pin(SchemaClient::new(env, addresses, oracle, among_groups).run(mood))
             });
         }
         let writers = writers.into_iter().cycle().take(clients.writers);

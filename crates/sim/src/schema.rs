@@ -1,5 +1,6 @@
 //! A client that changes the schema: tables that come and go, indexes and primary keys made after
-//! the load, TRUNCATE, rollbacks; while the nodes fail.
+//! the load, TRUNCATE, rollbacks, and, where tables are spread over groups, moves from one to another;
+//! while the nodes fail.
 //!
 //! It has a table to itself, of more rows than are built in line, so that indexes and new keys are
 //! built beside the work ([`kv::build`]). What it asks is drawn by chance, and most of what fails
@@ -28,7 +29,7 @@ const PACE: Duration = Duration::from_millis(40);
 /// Rows that one INSERT adds; a full table has more than are built in line.
 const ROWS: u64 = 700;
 
-/// What it asks, and how often.
+/// What it asks wherever it is, and how often.
 const STATEMENTS: [(&str, u64); 12] = [
     (
         "create table changing (a int, b int, c text, primary key (a))",
@@ -50,6 +51,18 @@ const STATEMENTS: [(&str, u64); 12] = [
     ("drop table changing", 2),
 ];
 
+/// What it asks besides where tables are spread over three groups.
+const MOVES: [(&str, u64); 4] = [
+    ("alter table changing set (quorate.group = 1)", 3),
+    ("alter table changing set (quorate.group = 2)", 3),
+    ("alter table changing set (quorate.group = 3)", 3),
+    (
+        "begin; alter table changing set (quorate.group = 2); delete from changing where a % 7 = 0; \
+         alter table changing set (quorate.group = 3); rollback",
+        2,
+    ),
+];
+
 /// Counts by the rows and, where there is one, by an index.
 const COUNT: &str = "select (select count(*) from changing) \
      - (select count(*) from changing where b < 5) \
@@ -62,21 +75,26 @@ pub struct SchemaClient {
     oracle: Arc<Mutex<Oracle>>,
     client: Option<Client>,
     next: u64,
+    /// What it asks, and how often.
+    statements: Vec<(&'static str, u64)>,
 }
 
 impl SchemaClient {
-    /// A client that is not connected yet.
+    /// A client that is not connected yet, and may move its table among three groups.
     pub fn new(
         env: Arc<dyn Env>,
         addresses: Addresses,
         oracle: Arc<Mutex<Oracle>>,
+        among_groups: bool,
     ) -> SchemaClient {
+        let moves = MOVES.into_iter().filter(|_| among_groups);
         SchemaClient {
             env,
             addresses,
             oracle,
             client: None,
             next: 1,
+            statements: STATEMENTS.into_iter().chain(moves).collect(),
         }
     }
 
@@ -109,9 +127,9 @@ impl SchemaClient {
 
     /// A statement, by chance.
     fn draw(&mut self) -> String {
-        let total: u64 = STATEMENTS.iter().map(|(_, weight)| weight).sum();
+        let total: u64 = self.statements.iter().map(|(_, weight)| weight).sum();
         let mut pick = self.env.random() % total;
-        for (statement, weight) in STATEMENTS {
+        for &(statement, weight) in &self.statements {
             if pick >= weight {
                 pick -= weight;
                 continue;

@@ -1,5 +1,5 @@
-//! Several groups on real nodes: a bank whose accounts lie in all of them, while leaders are lost, and
-//! the commands that make and show them.
+//! Several groups on real nodes: a bank whose accounts lie in all of them, while leaders are lost and
+//! accounts move from one group to another, and the commands that make and show groups.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -66,6 +66,20 @@ fn transfer(client: &mut Client, id: &str, (from, to): (i32, i32)) -> Result<(),
     txn.commit()
 }
 
+/// Moves a part of the accounts to the next group, by way of a node.
+fn move_accounts(node: &Endpoint, remainder: usize) {
+    let group = (remainder + 1) % 3 + 1;
+    let table = format!("accounts_{remainder}");
+    let ask = format!("alter table {table} set (quorate.group = {group})");
+    // It may be what gives way to transfers, or find its leader lost.
+    wait_for("accounts to move", PATIENCE, || node.query(&ask).is_ok()).expect("they move");
+    let lies = format!(
+        "select distinct group_id from quorate.tablets where relation = '{table}'::regclass"
+    );
+    let lies = node.query(&lies).expect("the group");
+    assert_eq!(lies, group.to_string(), "{table}");
+}
+
 /// Makes transfers until it is told to end; those that were acknowledged.
 fn client(
     node: Endpoint,
@@ -104,7 +118,7 @@ fn sum(node: &Endpoint) -> Option<i64> {
 }
 
 #[test]
-fn a_bank_in_three_groups_keeps_its_sum_while_leaders_are_lost() {
+fn a_bank_in_three_groups_keeps_its_sum_while_leaders_are_lost_and_accounts_move() {
     let stage = bank();
     let (told, ends) = (Arc::default(), Arc::new(AtomicBool::new(false)));
     let clients: Vec<_> = (0..3)
@@ -130,6 +144,7 @@ fn a_bank_in_three_groups_keeps_its_sum_while_leaders_are_lost() {
             count() >= before + TRANSFERS
         })
         .expect("transfers go on");
+        move_accounts(stage.node(loss % 3), loss);
         if loss < LOSSES {
             let lost = stage.kill_leader();
             wait_for("another leader", PATIENCE, || {

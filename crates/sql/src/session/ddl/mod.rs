@@ -275,20 +275,6 @@ impl Session {
         store::new_oid(&*self.shared.engine.sequences)
     }
 
-    /// The same table over new, empty trees.
-    fn with_new_trees(&self, table: &Table) -> Result<Table> {
-        let mut new = table.clone();
-        new.tree = self.new_tree_beside(table.tree)?;
-        new.long_tree = store::long_tree(&new);
-        for index in &mut new.indexes {
-            index.tree = match index.primary {
-                true => new.tree,
-                false => self.new_tree_beside(table.tree)?,
-            };
-        }
-        Ok(new)
-    }
-
     /// The value that EXECUTE gives for a parameter of a type.
     pub(super) fn execute_parameter(
         &mut self,

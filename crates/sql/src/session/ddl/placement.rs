@@ -5,19 +5,24 @@
 //! CREATE TABLE t (…) WITH (quorate.group = 2)     in group 2
 //! CREATE TABLE p PARTITION OF t …                 where t lies, unless it is said of it
 //! CREATE INDEX ON t …, TRUNCATE t                 where t lies
+//! ALTER TABLE t SET (quorate.group = 3)           moves to group 3
 //! ```
 //! # Invariants
 //! - All trees of a table lie in one group, so what an index has follows from the rows where both are.
 //!
 //! # What it leaves out
-//! A table stays where it was made: ALTER TABLE … SET (quorate.group = …) is 0A000. What a session has
-//! for itself, and what has no rows, lies in no group that could be chosen.
+//! A table that moves is locked against everybody until the transaction ends, as by SET TABLESPACE, and
+//! its rows travel in that transaction, of which a part may write 16 MB (54000). What a session has for
+//! itself, and what has no rows, lies in no group that could be chosen.
+
+use std::sync::Arc;
 
 use base::{Error, GroupId, Result, SqlState, TreeId};
 use pg_query::protobuf::{DefElem, Node};
 
 use super::super::utility::option_text;
 use super::super::Session;
+use catalog::local::is_local;
 use catalog::{store, Table};
 use syntax::parser::NodeEnum;
 
@@ -60,29 +65,57 @@ impl Session {
             (None, Some(parent)) => parent.tree.group(),
             (None, None) => self.default_group()?,
         };
-        let sequences = &*self.shared.engine.sequences;
-        if group != base::ids::FIRST_GROUP {
-            let groups = self.shared.engine.cluster.groups();
-            if !groups.iter().any(|known| known.group == group) {
-                let message = format!("group {group} does not exist");
-                let hint = "SELECT quorate.add_group() makes one.";
-                return Err(Error::new(SqlState::UNDEFINED_OBJECT, message).with_hint(hint));
-            }
-        }
-        store::new_tree_in(sequences, group)
+        self.check_group(group)?;
+        store::new_tree_in(&*self.shared.engine.sequences, group)
     }
 
-    /// Fails where SET (…) would move a table to another group.
+    fn check_group(&self, group: GroupId) -> Result<()> {
+        let groups = || self.shared.engine.cluster.groups();
+        let is_there = |group| groups().iter().any(|known| known.group == group);
+        if group == base::ids::FIRST_GROUP || is_there(group) {
+            return Ok(());
+        }
+        let message = format!("group {group} does not exist");
+        let hint = "SELECT quorate.add_group() makes one.";
+        Err(Error::new(SqlState::UNDEFINED_OBJECT, message).with_hint(hint))
+    }
+
+    /// Puts `new`, another state of the table `old`, into the catalog, with all rows in a group. The
+    /// table is locked against everyone.
     ///
     /// # Errors
-    /// 0A000; 22023.
-    pub(super) fn refuse_to_move(&self, table: &Table, options: &[Node]) -> Result<()> {
-        match placement_among(options)? {
-            Some(group) if group != table.tree.group() => {
-                Err(Error::unsupported("moving a table to another group"))
-            }
-            _ => Ok(()),
+    /// 42704 when there is no such group; 0A000 for what lies in none.
+    pub(super) fn move_table(
+        &mut self,
+        old: &Arc<Table>,
+        new: &Table,
+        group: GroupId,
+    ) -> Result<()> {
+        if is_local(old.schema) {
+            return Err(Error::unsupported("moving a temporary table to a group"));
         }
+        self.check_group(group)?;
+        let mut new = self.with_new_trees_in(new, group)?;
+        self.rewrite(old, &mut new, &[])
+    }
+
+    /// The same table over new, empty trees, which lie where its own do.
+    pub(super) fn with_new_trees(&self, table: &Table) -> Result<Table> {
+        self.with_new_trees_in(table, table.tree.group())
+    }
+
+    fn with_new_trees_in(&self, table: &Table, group: GroupId) -> Result<Table> {
+        let sequences = &*self.shared.engine.sequences;
+        let mut new = table.clone();
+        new.tree = store::new_tree_in(sequences, group)?;
+        new.long_tree = store::long_tree(&new);
+        for index in &mut new.indexes {
+            index.tree = match index.primary {
+                true => new.tree,
+                false => store::new_tree_in(sequences, group)?,
+            };
+        }
+        Ok(new)
     }
 
     /// A new tree in the group of another.

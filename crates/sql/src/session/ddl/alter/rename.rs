@@ -6,6 +6,7 @@ use base::{Error, Result, SqlState};
 use pg_query::protobuf::{AlterTableCmd, AlterTableType};
 
 use super::super::super::Session;
+use super::super::placement::placement_among;
 use super::constraint::constraint_oid;
 use super::parameters::set_options;
 use super::rewrite::about;
@@ -250,8 +251,12 @@ impl Session {
         } else if table.kind == RelationKind::View {
             self.set_view_options(&mut new, &list.items)?;
         } else {
-            self.refuse_to_move(table, &list.items)?;
             set_options(&mut new, &list.items)?;
+            if let Some(group) = placement_among(&list.items)? {
+                if group != table.tree.group() {
+                    return self.move_table(table, &new, group);
+                }
+            }
         }
         self.put_table(&new)
     }
