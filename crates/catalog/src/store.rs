@@ -237,6 +237,15 @@ pub fn newest_table(txn: &mut dyn Reading, database: u32, oid: u32) -> Result<Op
     }
 }
 
+/// What the transaction's snapshot shows of a table, with what it has changed.
+pub fn seen_table(txn: &mut dyn Reading, database: u32, oid: u32) -> Result<Option<Table>> {
+    let mut row = Vec::new();
+    match txn.get(RELATIONS, &oid_key(&[database, oid]), &mut row)? {
+        true => descriptor::decode(&row).map(Some),
+        false => Ok(None),
+    }
+}
+
 /// Locks the row of a table against whoever would replace or remove it.
 ///
 /// # Errors

@@ -173,6 +173,148 @@ fn a_bank_in_three_groups_keeps_its_sum_while_leaders_are_lost_and_accounts_move
     );
 }
 
+/// Tables of one node with two groups, and what belongs to them.
+const FURNISHED: &str = "
+    create table parent(id int primary key) with (quorate.group = 2);
+    insert into parent values (1);
+    create table moved(id serial primary key, v text not null, n int unique,
+        parent int references parent, long text, twice int generated always as (n * 2) stored);
+    create index on moved(lower(v));
+    create index on moved(v) where n > 5;
+    create index on moved using gin (to_tsvector('english', v));
+    insert into moved(v, n, parent, long)
+        select 'row ' || g, g, 1, repeat(md5(g::text), 100) from generate_series(1, 100) g;
+    alter table moved add column late int default 9;
+    create table child(moved int references moved on delete cascade);
+    insert into child values (3), (4);
+    create view seen as select id from moved where n < 4;
+    create table keyless(a int);
+    insert into keyless values (1), (1), (null)";
+
+/// What stays as it is wherever the table `moved` lies.
+const SAME: [(&str, &str); 6] = [
+    ("select count(*) || ' ' || sum(length(long)) || ' ' || min(late) || ' ' || sum(twice) from moved",
+     "100 320000 9 10100"),
+    ("select string_agg(id::text, ',' order by id) from seen", "1,2,3"),
+    ("select id from moved where lower(v) = 'row 77'", "77"),
+    ("select id from moved where v = 'row 9' and n > 5", "9"),
+    ("select count(*) from moved where to_tsvector('english', v) @@ 'row & 50'", "1"),
+    ("select count(*) from moved join parent on parent = parent.id", "100"),
+];
+
+#[test]
+fn a_table_moves_with_all_that_belongs_to_it() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let cluster = Cluster::start(program(), dir.path(), 1, &[]).expect("a node");
+    let node = &cluster.nodes()[0];
+    let ask = |query: &str| node.query(query).expect(query);
+    let refused = |query: &str, state: &str| {
+        let mut client = connect(node).expect("a session");
+        let error = client.batch_execute(query).expect_err(query);
+        let found = error.code().map(|code| code.code().to_owned());
+        assert_eq!(found.as_deref(), Some(state), "{query}: {error}");
+    };
+    let group_of = |table: &str| {
+        ask(&format!(
+            "select string_agg(distinct group_id::text, ',') from quorate.tablets \
+             where relation in (select oid from pg_class where relname ~ '^{table}')"
+        ))
+    };
+    assert_eq!(ask("select quorate.add_group()"), "2");
+    ask(FURNISHED);
+    let mut kept = connect(node).expect("a session");
+    let prepared = kept.prepare(SAME[1].0).expect("a statement");
+    for (statement, group) in [
+        ("alter table moved set (quorate.group = 2)", "2"),
+        ("alter table moved reset (quorate.group)", "1"),
+        (
+            "begin; alter table moved set (quorate.group = 2); rollback",
+            "1",
+        ),
+        (
+            "begin; savepoint s; alter table moved set (quorate.group = 2); rollback to s; commit",
+            "1",
+        ),
+        (
+            "alter table moved set (fillfactor = 50, quorate.group = 2)",
+            "2",
+        ),
+    ] {
+        ask(statement);
+        assert_eq!(group_of("moved"), group, "{statement}");
+        for (query, answer) in SAME {
+            assert_eq!(ask(query), answer, "{statement}; {query}");
+        }
+        let row = kept.query_one(&prepared, &[]).expect("the same statement");
+        assert_eq!(row.get::<_, &str>(0), SAME[1].1);
+        refused("insert into moved(v, n) values ('twice', 3)", "23505");
+        refused(
+            "insert into moved(v, n, parent) values ('x', 1000, 2)",
+            "23503",
+        );
+        refused("delete from parent", "23503");
+        refused("insert into child values (1000)", "23503");
+    }
+    ask("delete from moved where id = 3");
+    assert_eq!(ask("select moved from child"), "4");
+    ask("begin; alter table keyless set (quorate.group = 2); insert into keyless values (7); commit");
+    ask("insert into keyless values (8)");
+    assert_eq!(
+        ask("select string_agg(a::text, ',' order by a) from keyless"),
+        "1,1,7,8"
+    );
+
+    refused("alter table moved set (quorate.group = 9)", "42704");
+    refused("alter table moved set (quorate.group = 'x')", "22023");
+    refused(
+        "create temp table own(a int); alter table own set (quorate.group = 2)",
+        "0A000",
+    );
+    refused(
+        "begin read only; alter table moved set (quorate.group = 1)",
+        "25006",
+    );
+    refused(
+        "create role stranger; set role stranger; alter table moved set (quorate.group = 1)",
+        "42501",
+    );
+    refused(
+        "begin; declare c cursor for table moved; fetch c; alter table moved set (quorate.group = 1)",
+        "55006",
+    );
+    ask(
+        "create table large(a text); insert into large select repeat(md5(g::text), 10) \
+         from generate_series(1, 60000) g",
+    );
+    refused("alter table large set (quorate.group = 2)", "54000");
+    assert_eq!(group_of("large"), "1");
+    assert_eq!(ask("select count(*) from large"), "60000");
+    // Whoever has one snapshot for all sees nothing of the new trees, and is told so.
+    for written in [
+        "alter table keyless set (quorate.group = 1)",
+        "alter table keyless alter a type bigint",
+        "truncate keyless",
+    ] {
+        for read in ["select count(*) from keyless", "copy keyless to stdout"] {
+            let mut steady = connect(node).expect("a session");
+            steady
+                .batch_execute("begin isolation level repeatable read; select from parent")
+                .expect("a snapshot");
+            ask("insert into keyless values (9)");
+            ask(written);
+            let error = steady.batch_execute(read).expect_err("a table anew");
+            let state = error.code().map(|code| code.code().to_owned());
+            assert_eq!(
+                state.as_deref(),
+                Some("40001"),
+                "{written}; {read}: {error}"
+            );
+            drop(steady);
+            ask("alter table keyless set (quorate.group = 2), alter a type int");
+        }
+    }
+}
+
 /// What `quorate` answers to this, in one line of JSON where that is asked for.
 fn quorate(arguments: &[&str], data: &Path) -> String {
     let mut command = Command::new(program());

@@ -11,8 +11,11 @@
 //! ```
 //!
 //! So once the catalog has changed under it, such a transaction goes by those indexes only whose
-//! trees its snapshot shows, and its plans are its own. A table that was written anew meanwhile
-//! looks empty to it, as in PostgreSQL.
+//! trees its snapshot shows, and its plans are its own.
+//!
+//! A table that was written anew meanwhile (another type of a column, TRUNCATE, a move to another
+//! group) has nothing in its new trees that such a transaction could see. In PostgreSQL the table
+//! looks empty to it (manual, section 13.6); here it is told that it came too late (40001).
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -22,7 +25,9 @@ use base::limits::SCAN_BATCH_ROWS;
 use base::{Error, KeyRange, Result, TreeId};
 
 use super::Session;
+use catalog::{store, Catalog};
 use execution::state::prepared::TreesSeen;
+use planner::bind::Bound;
 
 impl Session {
     /// Whether the catalog has changed since the open transaction began, which goes on reading what
@@ -80,5 +85,29 @@ impl Session {
         let trees = Rc::new(trees);
         open.trees_seen = Some(trees.clone());
         Ok(Some(trees))
+    }
+
+    /// Looks whether the tables of a statement are those that the open transaction's snapshot shows, if
+    /// that is behind.
+    ///
+    /// # Errors
+    /// 40001 for one that was written anew since; what reading raises.
+    pub(super) fn check_same_tables(&mut self, catalog: &Catalog, bound: &Bound) -> Result<()> {
+        if !self.is_behind() {
+            return Ok(());
+        }
+        let Some(open) = &mut self.open else {
+            return Ok(());
+        };
+        let is_named = |tree: TreeId| bound.locks.iter().any(|(named, _)| *named == tree);
+        for table in catalog.tables.iter().filter(|table| is_named(table.tree)) {
+            let seen = store::seen_table(open.txn.as_mut(), catalog.database.oid, table.oid)?;
+            if seen.is_some_and(|seen| seen.tree != table.tree) {
+                let message = "could not serialize access due to concurrent update";
+                let detail = format!("Table \"{}\" was written anew.", table.name);
+                return Err(Error::serialization(message).with_detail(detail));
+            }
+        }
+        Ok(())
     }
 }

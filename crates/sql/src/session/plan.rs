@@ -887,6 +887,7 @@ impl Session {
         };
         let (bound, params) = parser::deep(cx.text, bind)??;
         let sizes = sizes.asked.into_inner();
+        self.check_same_tables(&catalog, &bound)?;
         let watched = literals.map(|literals| literals.watched());
         let returns_rows = !bound.columns.is_empty() || matches!(node, NodeEnum::SelectStmt(_));
         let planned = Planned {

@@ -188,6 +188,7 @@ impl Session {
             binder.row_security = row_security;
             bind(&mut binder)
         })?;
+        self.check_same_tables(&catalog, &bound)?;
         let planned = Planned {
             sizes: Vec::new(),
             seen,

@@ -6,6 +6,7 @@
 //! CREATE TABLE p PARTITION OF t …                 where t lies, unless it is said of it
 //! CREATE INDEX ON t …, TRUNCATE t                 where t lies
 //! ALTER TABLE t SET (quorate.group = 3)           moves to group 3
+//! ALTER TABLE t RESET (quorate.group)             moves to where quorate.default_group says
 //! ```
 //! # Invariants
 //! - All trees of a table lie in one group, so what an index has follows from the rows where both are.
@@ -18,7 +19,7 @@
 use std::sync::Arc;
 
 use base::{Error, GroupId, Result, SqlState, TreeId};
-use pg_query::protobuf::{DefElem, Node};
+use pg_query::protobuf::{AlterTableCmd, DefElem, Node};
 
 use super::super::utility::option_text;
 use super::super::Session;
@@ -32,6 +33,16 @@ const SETTING: &str = "quorate.default_group";
 /// Whether a storage parameter says where a table lies.
 pub(super) fn is_placement(option: &DefElem) -> bool {
     option.defnamespace == "quorate" && option.defname == "group"
+}
+
+/// Whether SET (…) or RESET (…) says where a table is to lie.
+pub(super) fn says_placement(command: &AlterTableCmd) -> bool {
+    let is_it =
+        |node: &Node| matches!(&node.node, Some(NodeEnum::DefElem(option)) if is_placement(option));
+    match command.def.as_ref().and_then(|node| node.node.as_ref()) {
+        Some(NodeEnum::List(options)) => options.items.iter().any(is_it),
+        _ => false,
+    }
 }
 
 /// What WITH (…) or SET (…) says of the group.
@@ -123,7 +134,8 @@ impl Session {
         store::new_tree_in(&*self.shared.engine.sequences, tree.group())
     }
 
-    fn default_group(&self) -> Result<GroupId> {
+    /// Where tables go of which nothing is said.
+    pub(super) fn default_group(&self) -> Result<GroupId> {
         let (_, text) = self.shared.settings.show(SETTING)?;
         let number = text.parse().map_err(|_| Error::internal(SETTING));
         number.map(GroupId)

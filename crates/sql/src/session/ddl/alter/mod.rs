@@ -49,7 +49,7 @@ use pg_query::protobuf::{
 
 use super::super::utility::tag;
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
-use super::placement::is_placement;
+use super::placement::says_placement;
 use catalog::{store, Catalog, RelationKind, Table};
 use planner::bind::qualified;
 use syntax::parser::NodeEnum;
@@ -301,20 +301,12 @@ fn constraint_of(command: &AlterTableCmd) -> Option<ConstrType> {
     }
 }
 
-/// Whether SET (…) says where the table is to lie.
-fn says_placement(command: &AlterTableCmd) -> bool {
-    match command.def.as_ref().and_then(|node| node.node.as_ref()) {
-        Some(NodeEnum::List(options)) => options.items.iter().any(
-            |node| matches!(&node.node, Some(NodeEnum::DefElem(option)) if is_placement(option)),
-        ),
-        _ => false,
-    }
-}
-
 /// How an action locks the table.
 fn lock_of(command: &AlterTableCmd) -> TableLock {
     match Type::try_from(command.subtype) {
-        Ok(Type::AtSetRelOptions) if says_placement(command) => TableLock::AccessExclusive,
+        Ok(Type::AtSetRelOptions | Type::AtResetRelOptions) if says_placement(command) => {
+            TableLock::AccessExclusive
+        }
         Ok(
             Type::AtValidateConstraint
             | Type::AtSetStatistics

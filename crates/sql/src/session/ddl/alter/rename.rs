@@ -6,7 +6,7 @@ use base::{Error, Result, SqlState};
 use pg_query::protobuf::{AlterTableCmd, AlterTableType};
 
 use super::super::super::Session;
-use super::super::placement::placement_among;
+use super::super::placement::{placement_among, says_placement};
 use super::constraint::constraint_oid;
 use super::parameters::set_options;
 use super::rewrite::about;
@@ -237,7 +237,11 @@ impl Session {
             return Ok(());
         };
         let mut new = (**table).clone();
+        let mut group = None;
         if command.subtype == AlterTableType::AtResetRelOptions as i32 {
+            if says_placement(command) {
+                group = Some(self.default_group()?);
+            }
             for node in &list.items {
                 if let Some(NodeEnum::DefElem(option)) = &node.node {
                     new.options.retain(|known| known.0 != option.defname);
@@ -252,12 +256,11 @@ impl Session {
             self.set_view_options(&mut new, &list.items)?;
         } else {
             set_options(&mut new, &list.items)?;
-            if let Some(group) = placement_among(&list.items)? {
-                if group != table.tree.group() {
-                    return self.move_table(table, &new, group);
-                }
-            }
+            group = placement_among(&list.items)?;
         }
-        self.put_table(&new)
+        match group.filter(|group| *group != table.tree.group()) {
+            Some(group) => self.move_table(table, &new, group),
+            None => self.put_table(&new),
+        }
     }
 }
