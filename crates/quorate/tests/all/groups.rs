@@ -271,6 +271,10 @@ fn a_table_moves_with_all_that_belongs_to_it() {
         "0A000",
     );
     refused(
+        "set quorate.default_group = 2; alter view seen reset (quorate.group)",
+        "0A000",
+    );
+    refused(
         "begin read only; alter table moved set (quorate.group = 1)",
         "25006",
     );

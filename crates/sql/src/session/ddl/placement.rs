@@ -102,8 +102,8 @@ impl Session {
         new: &Table,
         group: GroupId,
     ) -> Result<()> {
-        if is_local(old.schema) {
-            return Err(Error::unsupported("moving a temporary table to a group"));
+        if is_local(old.schema) || !old.kind.has_rows() {
+            return Err(Error::unsupported("moving what lies in no group"));
         }
         self.check_group(group)?;
         let mut new = self.with_new_trees_in(new, group)?;
