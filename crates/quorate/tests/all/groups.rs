@@ -267,6 +267,10 @@ fn a_table_moves_with_all_that_belongs_to_it() {
     refused("alter table moved set (quorate.group = 9)", "42704");
     refused("alter table moved set (quorate.group = 'x')", "22023");
     refused(
+        "alter table moved set (quorate.group = 2, quorate.group = 1)",
+        "22023",
+    );
+    refused(
         "create temp table own(a int); alter table own set (quorate.group = 2)",
         "0A000",
     );

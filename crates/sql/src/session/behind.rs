@@ -99,8 +99,9 @@ impl Session {
         let Some(open) = &mut self.open else {
             return Ok(());
         };
-        let is_named = |tree: TreeId| bound.locks.iter().any(|(named, _)| *named == tree);
-        for table in catalog.tables.iter().filter(|table| is_named(table.tree)) {
+        let named: BTreeSet<TreeId> = bound.locks.iter().map(|(tree, _)| *tree).collect();
+        let tables = catalog.tables.iter();
+        for table in tables.filter(|table| named.contains(&table.tree)) {
             let seen = store::seen_table(open.txn.as_mut(), catalog.database.oid, table.oid)?;
             if seen.is_some_and(|seen| seen.tree != table.tree) {
                 let message = "could not serialize access due to concurrent update";

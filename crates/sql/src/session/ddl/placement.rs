@@ -37,26 +37,34 @@ pub(super) fn is_placement(option: &DefElem) -> bool {
 
 /// Whether SET (…) or RESET (…) says where a table is to lie.
 pub(super) fn says_placement(command: &AlterTableCmd) -> bool {
-    let is_it =
-        |node: &Node| matches!(&node.node, Some(NodeEnum::DefElem(option)) if is_placement(option));
     match command.def.as_ref().and_then(|node| node.node.as_ref()) {
-        Some(NodeEnum::List(options)) => options.items.iter().any(is_it),
+        Some(NodeEnum::List(options)) => placements(&options.items).next().is_some(),
         _ => false,
     }
+}
+
+/// The options that say where a table lies.
+fn placements(options: &[Node]) -> impl Iterator<Item = &DefElem> {
+    let options = options.iter().filter_map(|option| match &option.node {
+        Some(NodeEnum::DefElem(option)) => Some(&**option),
+        _ => None,
+    });
+    options.filter(|option| is_placement(option))
 }
 
 /// What WITH (…) or SET (…) says of the group.
 ///
 /// # Errors
-/// 22023 when it is no number.
+/// 22023 when it is no number, or said twice.
 pub(super) fn placement_among(options: &[Node]) -> Result<Option<GroupId>> {
-    let mut options = options.iter().filter_map(|option| match &option.node {
-        Some(NodeEnum::DefElem(option)) => Some(option),
-        _ => None,
-    });
-    let Some(option) = options.find(|option| is_placement(option)) else {
+    let mut options = placements(options);
+    let Some(option) = options.next() else {
         return Ok(None);
     };
+    if options.next().is_some() {
+        let message = "parameter \"group\" specified more than once";
+        return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message));
+    }
     let text = option_text(option);
     let number = text.parse().map_err(|_| {
         let message = format!("invalid value for integer option \"quorate.group\": {text}");
