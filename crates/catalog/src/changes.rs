@@ -24,8 +24,8 @@ use base::{Error, Key, Result, TreeId};
 use super::access::predefined;
 use super::cluster::{self, address_of, Said};
 use super::layout::{
-    AUDIT, CASTS, COMMENTS, EXTENSIONS, MEMBERS, NAMES, PRIVILEGES, RELATIONS, ROLES, ROUTINES,
-    SCHEMAS, SETTINGS, STATISTICS, USER_TYPES,
+    AUDIT, CASTS, COLLATIONS, COMMENTS, EXTENSIONS, MEMBERS, NAMES, PRIVILEGES, RELATIONS, ROLES,
+    ROUTINES, SCHEMAS, SETTINGS, STATISTICS, USER_TYPES,
 };
 use super::{descriptor, statistics, store, Catalog, Routines, QUORATE};
 
@@ -46,7 +46,7 @@ pub fn apply<'k>(
     let changed: BTreeSet<&(TreeId, Key)> = changed.into_iter().collect();
     let (mut members, mut settings) = (false, false);
     let (mut user_types, mut routines, mut extensions) = (false, false, false);
-    let mut casts = false;
+    let (mut casts, mut collations) = (false, false);
     for (tree, key) in changed {
         let oids = oids_of(*tree, key)?;
         match *tree {
@@ -66,6 +66,8 @@ pub fn apply<'k>(
             EXTENSIONS => extensions = true,
             CASTS if oids.first() != Some(&old.database.oid) => continue,
             CASTS => casts = true,
+            COLLATIONS if oids.first() != Some(&old.database.oid) => continue,
+            COLLATIONS => collations = true,
             COMMENTS | PRIVILEGES if ![0, old.database.oid].contains(&oids[0]) => continue,
             STATISTICS if oids[0] != old.database.oid => continue,
             STATISTICS => new.read_statistics(txn, key, &oids)?,
@@ -97,6 +99,9 @@ pub fn apply<'k>(
         let all = cluster::load_casts(txn, old.database.oid)?;
         new.casts = Arc::new(super::Casts::new(all));
     }
+    if collations {
+        new.collations = cluster::load_collations(txn, old.database.oid)?.into();
+    }
     if is_other {
         new.system = Arc::default();
     }
@@ -108,7 +113,8 @@ pub fn apply<'k>(
 fn oids_of(tree: TreeId, key: &[u8]) -> Result<Vec<u32>> {
     let parts = match tree {
         ROLES => 1,
-        RELATIONS | SCHEMAS | MEMBERS | SETTINGS | USER_TYPES | ROUTINES | EXTENSIONS => 2,
+        RELATIONS | SCHEMAS | MEMBERS | SETTINGS | USER_TYPES | ROUTINES | EXTENSIONS
+        | COLLATIONS => 2,
         CASTS => 3,
         COMMENTS | PRIVILEGES | STATISTICS => 4,
         _ => return Ok(Vec::new()),

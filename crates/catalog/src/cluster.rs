@@ -41,6 +41,7 @@ pub struct Address {
 impl Address {
     pub const TYPE: u32 = 1_247;
     pub const CAST: u32 = 2_605;
+    pub const COLLATION: u32 = 3_456;
     pub const PROC: u32 = 1_255;
     pub const CLASS: u32 = 1_259;
     pub const ROLE: u32 = 1_260;
@@ -110,6 +111,8 @@ pub struct Cluster {
     pub extensions: Vec<super::Extension>,
     /// The casts that users have made.
     pub casts: Vec<super::OwnCast>,
+    /// The collations that users have made.
+    pub collations: Vec<super::Collation>,
     /// What ANALYZE has found, and how much it is to find.
     pub statistics: Vec<(statistics::Place, statistics::Known)>,
     /// The memberships.
@@ -486,6 +489,7 @@ pub(super) fn load(txn: &mut dyn Reading, database: u32) -> Result<Cluster> {
         routines: load_routines(txn, database)?,
         extensions: load_extensions(txn, database)?,
         casts: load_casts(txn, database)?,
+        collations: load_collations(txn, database)?,
         statistics: load_statistics(txn, database)?,
         ..Cluster::default()
     };
@@ -588,6 +592,19 @@ pub(super) fn load_casts(txn: &mut dyn Reading, database: u32) -> Result<Vec<sup
         Ok(())
     })?;
     Ok(casts)
+}
+
+/// Reads the collations that users have made in a database.
+pub(super) fn load_collations(
+    txn: &mut dyn Reading,
+    database: u32,
+) -> Result<Vec<super::Collation>> {
+    let mut collations = Vec::new();
+    store::scan(txn, layout::COLLATIONS, &[database], 2, |oids, row| {
+        collations.push(super::collation::decode(oids[1], row)?);
+        Ok(())
+    })?;
+    Ok(collations)
 }
 
 /// Reads what ANALYZE has found in a database.

@@ -28,6 +28,8 @@ pub struct Field {
     pub typmod: i32,
     /// The domain, or the array over one, that it is of; none if 0.
     pub domain: TypeId,
+    /// The oid of its collation, or 0 for that of its type.
+    pub collation: u32,
 }
 
 /// An attribute of a type of one's own.
@@ -105,6 +107,7 @@ impl Table {
             ty: column.type_id,
             typmod: column.typmod,
             domain: column.domain,
+            collation: column.collation,
         });
         field.collect()
     }
@@ -187,6 +190,10 @@ impl Catalog {
                             attribute.ty
                         } else {
                             TypeId::NONE
+                        },
+                        collation: match attribute.collation {
+                            0 => self.domain_collation(attribute.ty),
+                            given => given,
                         },
                     }
                 });

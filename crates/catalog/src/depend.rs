@@ -60,6 +60,8 @@ pub enum Object {
     Extension(u32),
     /// A cast that a user has made, by oid.
     Cast(u32),
+    /// A collation that a user has made, by oid.
+    Collation(u32),
 }
 
 /// How one object depends on another.
@@ -93,6 +95,7 @@ impl Object {
             Object::Schema(oid) | Object::Relation(oid) => oid,
             Object::Constraint(oid) | Object::Policy(oid) | Object::Routine(oid) => oid,
             Object::Trigger(oid) | Object::Extension(oid) | Object::Cast(oid) => oid,
+            Object::Collation(oid) => oid,
             Object::Column(oid, _) | Object::Default(oid, _) => oid,
             Object::Type(id) => id.0,
         }
@@ -194,6 +197,10 @@ impl Object {
                     format!("cast from {} to {}", shown(source), shown(target))
                 }
                 None => format!("cast {oid}"),
+            },
+            Object::Collation(oid) => match catalog.shown_collation(search_path, oid) {
+                Some(name) => format!("collation {name}"),
+                None => format!("collation {oid}"),
             },
         }
     }
@@ -336,6 +343,7 @@ impl Catalog {
             }
             if let Some(of) = made.range() {
                 edges.add_type(own, made.id.range_element().unwrap_or_default());
+                edges.add_collation(own, of.collation);
                 if self.routine(of.difference).is_some() {
                     let difference = Object::Routine(of.difference);
                     edges.add(own, DependencyKind::Normal, difference);
@@ -350,6 +358,7 @@ impl Catalog {
                 if !attribute.name.is_empty() {
                     let column = Object::Column(composite.relation, place);
                     edges.add_type(column, attribute.ty);
+                    edges.add_collation(column, attribute.collation);
                 }
             }
         }
@@ -387,13 +396,23 @@ impl Catalog {
                 edges.add(own, DependencyKind::Normal, function);
             }
         }
-        // Stored text names relations, routines, casts and constraints alike by oid.
+        for collation in self.collations.iter() {
+            let schema = Object::Schema(collation.schema);
+            edges.add(
+                Object::Collation(collation.oid),
+                DependencyKind::Normal,
+                schema,
+            );
+        }
+        // Stored text names relations, routines, casts, collations and constraints alike by oid.
         for edge in &mut edges.0 {
             if let Object::Relation(oid) = edge.referenced {
                 if self.routine(oid).is_some() {
                     edge.referenced = Object::Routine(oid);
                 } else if self.cast_by_oid(oid).is_some() {
                     edge.referenced = Object::Cast(oid);
+                } else if self.collations.iter().any(|known| known.oid == oid) {
+                    edge.referenced = Object::Collation(oid);
                 } else if self.table_by_oid(oid).is_none() && self.constraint(oid).is_some() {
                     edge.referenced = Object::Constraint(oid);
                 }
@@ -445,6 +464,13 @@ impl Edges {
             self.add(dependent, DependencyKind::Normal, Object::Type(id));
         }
         id.is_own()
+    }
+
+    /// What has a collation of one's own.
+    fn add_collation(&mut self, dependent: Object, oid: u32) {
+        if oid >= FIRST_USER_OID {
+            self.add(dependent, DependencyKind::Normal, Object::Collation(oid));
+        }
     }
 
     /// What stored text names whose uses are kept nowhere else.
@@ -565,6 +591,7 @@ fn table_dependencies(table: &Table, edges: &mut Edges) {
         let default = Object::Default(table.oid, place);
         if !column.dropped {
             edges.add_type(Object::Column(table.oid, place), column.declared().0);
+            edges.add_collation(Object::Column(table.oid, place), column.collation);
         }
         if column.default.is_some() && !column.dropped {
             edges.add(default, Auto, Object::Column(table.oid, place));
@@ -630,6 +657,7 @@ fn table_dependencies(table: &Table, edges: &mut Edges) {
 /// What stands in a domain needs; its default and its checks go with what they need, by CASCADE.
 fn domain_dependencies(own: Object, domain: &Domain, edges: &mut Edges) {
     edges.add_type(own, domain.over);
+    edges.add_collation(own, domain.collation);
     for oid in &domain.default_uses {
         if !edges.add_type(own, TypeId(*oid)) {
             edges.add(own, DependencyKind::Normal, Object::Relation(*oid));

@@ -38,6 +38,8 @@ pub const STATISTICS: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 26);
 pub const EXTENSIONS: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 27);
 /// Casts that users have made.
 pub const CASTS: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 28);
+/// Collations that users have made.
+pub const COLLATIONS: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 29);
 /// What was done to objects, roles and privileges, by number.
 pub const AUDIT: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 30);
 

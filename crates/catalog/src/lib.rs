@@ -19,6 +19,7 @@
 //! | [`crate::layout::ROUTINES`] | database, oid | the function or procedure ([`routine`]) |
 //! | [`crate::layout::EXTENSIONS`] | database, oid | extensions that were created ([`extension`]) |
 //! | [`crate::layout::CASTS`] | database, source, target | casts that users have made ([`cast`]) |
+//! | [`crate::layout::COLLATIONS`] | database, oid | collations that users have made ([`collation`]) |
 //! | [`crate::layout::STATISTICS`] | database, table, column, what | what ANALYZE has found ([`statistics`]) |
 //! | [`crate::layout::NAMES`] | class, database, schema, name | oid: what keeps names unique |
 //!
@@ -33,6 +34,7 @@ pub mod changes;
 pub mod checked;
 pub mod cluster;
 pub mod collation;
+pub mod collation_store;
 pub mod composite;
 pub mod computed;
 pub mod configuration;
@@ -82,6 +84,7 @@ use default_acl::DefaultAcl;
 
 pub use cast::{CastHow, Casts, OwnCast};
 pub use checked::Checked;
+pub use collation::Collation;
 pub use computed::{Computed, ComputedKey, KeyOrder, KeySource};
 pub use depend::{Dependency, DependencyKind, Object};
 pub use domain::{Domain, DomainCheck};
@@ -335,7 +338,7 @@ pub struct Column {
     pub typmod: i32,
     /// The domain, or the array over one, that its values are of; none if 0.
     pub domain: TypeId,
-    /// The oid of its collation, or 0 for that of its type. All collations here order by bytes.
+    /// The oid of its collation, or 0 for that of its type.
     pub collation: u32,
     /// Whether NULL is refused.
     pub not_null: bool,
@@ -496,6 +499,8 @@ pub struct Catalog {
     pub extensions: SharedList<Extension>,
     /// The casts that users have made in it.
     pub casts: Arc<Casts>,
+    /// The collations that users have made in it.
+    pub collations: SharedList<Collation>,
     /// The memberships of roles.
     pub members: SharedList<Membership>,
     /// The settings of roles and databases.
@@ -549,6 +554,7 @@ impl Catalog {
             routines: Routines::new(cluster.routines),
             extensions: cluster.extensions.into(),
             casts: Arc::new(Casts::new(cluster.casts)),
+            collations: cluster.collations.into(),
             members: members.into(),
             settings: cluster.settings.into(),
             comments: cluster.comments.into_iter().collect(),

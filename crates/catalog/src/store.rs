@@ -10,9 +10,11 @@ use base::{Error, GroupId, Key, Result, SqlState, TreeId};
 
 use super::access::{Guarded, DATABASE_OWNER};
 use super::cluster::{self, insert_role, Address};
-use super::{depend, descriptor, routine, Catalog, Database, Index, Role, Routine, Schema, Table};
+use super::{
+    collation, depend, descriptor, routine, Catalog, Database, Index, Role, Routine, Schema, Table,
+};
 use crate::layout::{
-    DATABASES, FIRST_USER_OID, NAMES, OIDS, RELATIONS, ROLES, ROUTINES, SCHEMAS, TREES,
+    COLLATIONS, DATABASES, FIRST_USER_OID, NAMES, OIDS, RELATIONS, ROLES, ROUTINES, SCHEMAS, TREES,
 };
 use crate::local::is_local;
 
@@ -34,6 +36,8 @@ pub enum NameClass {
     Routine = 6,
     /// Of an extension; its schema is 0.
     Extension = 7,
+    /// Of a collation.
+    Collation = 8,
 }
 
 /// A new oid, never given before.
@@ -157,6 +161,31 @@ fn check_shared(table: &Table) -> Result<()> {
     }
 }
 
+/// # Errors
+/// 0A000 for a table of which a key tells texts apart by their bytes that their collation takes for equal.
+fn check_keys(txn: &mut dyn Transaction, database: u32, table: &Table) -> Result<()> {
+    let telling = table.indexes.iter();
+    let telling = telling.filter(|index| index.is_unique() || index.exclusion.is_some());
+    let mut columns: Vec<usize> = telling.flat_map(Index::uses).collect();
+    let parts = table.partition_key.iter().flat_map(|key| &key.parts);
+    columns.extend(parts.flat_map(|part| part.uses.iter().copied()));
+    let given = columns
+        .into_iter()
+        .filter_map(|place| table.columns.get(place));
+    for column in given.filter(|column| column.collation >= FIRST_USER_OID) {
+        let mut row = Vec::new();
+        let key = oid_key(&[database, column.collation]);
+        if txn.get(COLLATIONS, &key, &mut row)?
+            && !collation::decode(column.collation, &row)?.deterministic
+        {
+            return Err(Error::unsupported(
+                "a key of texts under a collation that is not deterministic",
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// 0A000 for a routine of all sessions that would need an object of one.
 fn check_shared_routine(routine: &Routine) -> Result<()> {
     match !is_local(routine.oid) && depend::routine_needs_local(routine) {
@@ -196,6 +225,7 @@ fn concurrently() -> Error {
 pub fn insert_table(txn: &mut dyn Transaction, catalog: &Catalog, table: &Table) -> Result<()> {
     let database = catalog.database.oid;
     check_shared(table)?;
+    check_keys(txn, database, table)?;
     let names = std::iter::once((&table.name, table.oid))
         .chain(table.indexes.iter().map(|index| (&index.name, index.oid)));
     for (name, oid) in names {
@@ -262,6 +292,7 @@ pub fn hold_table(txn: &mut dyn Locking, database: u32, oid: u32) -> Result<()> 
 /// Replaces the row of a table. Names and trees are the caller's affair.
 pub fn update_table(txn: &mut dyn Transaction, database: u32, table: &Table) -> Result<()> {
     check_shared(table)?;
+    check_keys(txn, database, table)?;
     let key = oid_key(&[database, table.oid]);
     let mut row = Vec::new();
     if !txn.get(RELATIONS, &key, &mut row)? {

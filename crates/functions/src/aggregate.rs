@@ -167,6 +167,11 @@ enum State {
 }
 
 impl Aggregate {
+    /// Whether it gives one of its arguments, the least or the greatest.
+    pub fn is_extreme(&self) -> bool {
+        matches!(self.kind, Kind::Min | Kind::Max)
+    }
+
     /// Whether settings of the session, which say how values look as text, change its result.
     pub fn is_stable(&self) -> bool {
         // PostgreSQL calls jsonb_object_agg immutable, though its values are made as the others'.

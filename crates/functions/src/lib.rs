@@ -30,6 +30,7 @@ mod array_shapes;
 mod arrays;
 mod bits;
 mod bytes;
+pub mod collator;
 mod comparison;
 mod date_bin;
 mod decimal;

@@ -219,6 +219,8 @@ pub enum CatalogFunction {
     IsTypeVisible,
     IsFunctionVisible,
     IsOperatorVisible,
+    IsCollationVisible,
+    CollationVersion,
     /// Whether an object is visible of a kind that nobody creates.
     IsBuiltInVisible,
     ObjectComment,

@@ -66,6 +66,7 @@ functions! {
     3141 "has_type_privilege" (OID OID TEXT) BOOL "s" session Privilege::Type;
     3142 "has_type_privilege" (TEXT TEXT) BOOL "s" session Privilege::Type;
     3143 "has_type_privilege" (OID TEXT) BOOL "s" session Privilege::Type;
+    3162 "pg_collation_for" (ANY) TEXT "s" session Catalog::Nothing;
     3298 "row_security_active" (OID) BOOL "s" session Catalog::RowSecurityActive;
     3299 "row_security_active" (TEXT) BOOL "s" session Catalog::RowSecurityActive;
     3403 "pg_statistics_obj_is_visible" (OID) BOOL "s" session Catalog::IsBuiltInVisible;
@@ -73,7 +74,7 @@ functions! {
     3415 "pg_get_statisticsobjdef" (OID) TEXT "s" session Catalog::Nothing;
     3424 "pg_partition_root" (REGCLASS) REGCLASS "i" system::partition_root;
     3425 "pg_partition_ancestors" (REGCLASS) REGCLASS "v" set system::partition_ancestors;
-    3448 "pg_collation_actual_version" (OID) TEXT "v" session Catalog::Nothing;
+    3448 "pg_collation_actual_version" (OID) TEXT "v" session Catalog::CollationVersion;
     3479 "to_regprocedure" (TEXT) REGPROCEDURE "s" session Catalog::OidOfName;
     3494 "to_regproc" (TEXT) REGPROC "s" session Catalog::OidOfName;
     3537 "pg_describe_object" (OID OID INT4) TEXT "s" session Catalog::ObjectDescription;
@@ -82,7 +83,7 @@ functions! {
     3758 "pg_ts_config_is_visible" (OID) BOOL "s" session Catalog::IsBuiltInVisible;
     3768 "pg_ts_template_is_visible" (OID) BOOL "s" session Catalog::IsBuiltInVisible;
     3808 "pg_get_function_arg_default" (OID INT4) TEXT "s" session Catalog::Nothing;
-    3815 "pg_collation_is_visible" (OID) BOOL "s" session Catalog::IsBuiltInVisible;
+    3815 "pg_collation_is_visible" (OID) BOOL "s" session Catalog::IsCollationVisible;
     3829 "pg_opfamily_is_visible" (OID) BOOL "s" session Catalog::IsBuiltInVisible;
     3842 "pg_relation_is_updatable" (REGCLASS BOOL) INT4 "s" session Catalog::IsRelationUpdatable;
     3843 "pg_column_is_updatable" (REGCLASS INT2 BOOL) BOOL "s" session Catalog::IsColumnUpdatable;

@@ -6,6 +6,7 @@
 
 mod adjacent;
 mod aggregate;
+mod collated;
 mod domain;
 mod entries;
 pub mod foreign;
@@ -31,10 +32,12 @@ use std::sync::Arc;
 use base::engine::{LockWait, RowLock};
 
 use catalog::{Catalog, Index, Table};
+use functions::collator::Collating;
 use functions::{Coercion, Function, Volatility};
 use types::{Datum, TypeId};
 
 pub use aggregate::{Agg, Finish, OwnAggregate};
+pub use collated::{Collated, Derivation, UsedCollation};
 pub use domain::DomainTest;
 pub use entries::{EntryRule, ExclusionRule, KeyValue, Search};
 pub use foreign::Rules;
@@ -84,6 +87,8 @@ pub struct Expr {
     /// The domain, or the array over one, that its value is known to be of; none if 0. Its type is
     /// the base type of that.
     pub domain: TypeId,
+    /// Its collation, if it is a text.
+    pub collation: Collated,
 }
 
 /// What an expression is.
@@ -105,6 +110,10 @@ pub enum ExprKind {
     Coerce(Box<Expr>, How),
     /// The same value, made to fit the modifier; whether explicitly.
     Fit(Box<Expr>, bool),
+    /// The same value under a collation, explicitly.
+    Collate(Box<Expr>, Rc<UsedCollation>),
+    /// What a collation makes of a text.
+    Collating(Box<Expr>, Collating, Rc<UsedCollation>),
     /// The same value, tested to be one of a domain; whether explicitly.
     Domain(Box<Expr>, Rc<DomainTest>, bool),
     /// All are true.
@@ -786,6 +795,8 @@ impl Expr {
             ExprKind::Coerce(arg, _)
             | ExprKind::Fit(arg, _)
             | ExprKind::Domain(arg, _, _)
+            | ExprKind::Collate(arg, _)
+            | ExprKind::Collating(arg, ..)
             | ExprKind::Not(arg)
             | ExprKind::IsNull(arg, _)
             | ExprKind::IsTruth(arg, _, _) => vec![arg],
@@ -829,6 +840,8 @@ impl Expr {
             ExprKind::Coerce(arg, _)
             | ExprKind::Fit(arg, _)
             | ExprKind::Domain(arg, _, _)
+            | ExprKind::Collate(arg, _)
+            | ExprKind::Collating(arg, ..)
             | ExprKind::Not(arg)
             | ExprKind::IsNull(arg, _)
             | ExprKind::IsTruth(arg, _, _) => vec![arg],
@@ -897,14 +910,16 @@ impl Expr {
         }
     }
 
-    /// Without the conversions around it that change nothing. One between `citext` and `text` keeps the
-    /// value and changes what it equals.
+    /// Without the conversions around it that change nothing, and without COLLATE, which asks for another
+    /// order and for no other value. A conversion between `citext` and `text` keeps the value and changes
+    /// what it equals.
     pub fn bare(&self) -> &Expr {
         let folds = |expr: &Expr| expr.ty == TypeId::CITEXT;
         match &self.kind {
             ExprKind::Coerce(inner, How(Coercion::Binary, _)) if folds(self) == folds(inner) => {
                 inner.bare()
             }
+            ExprKind::Collate(inner, _) => inner.bare(),
             _ => self,
         }
     }

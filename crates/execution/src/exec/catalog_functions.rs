@@ -23,6 +23,7 @@ use catalog::depend::finds_routines;
 use catalog::layout::FIRST_USER_OID;
 use catalog::system::facts;
 use catalog::{Catalog, ForeignKey, RelationKind, Table, PG_CATALOG, SUPERUSER};
+use functions::collator;
 use functions::session::CatalogFunction;
 use functions::strings::quote_identifier;
 use planner::bind::{stored, BindContext, Binder};
@@ -55,6 +56,21 @@ pub(super) fn call(
             None => known(functions::signature_of(oid).is_some()),
         },
         Asked::IsOperatorVisible => known(functions::operator_by_oid(oid).is_some()),
+        Asked::IsCollationVisible => match catalog.collation(oid) {
+            Some(known) => {
+                let found = catalog.visible_collation(&search_path(cx), &known.name);
+                Ok(Datum::Bool(found.is_some_and(|found| found.oid == oid)))
+            }
+            None => Ok(Datum::Null),
+        },
+        Asked::CollationVersion => match catalog.collation(oid) {
+            Some(known) if !known.is_bytewise() => Ok(Datum::text(collator::VERSION)),
+            Some(_) => Ok(Datum::Null),
+            None => Err(Error::new(
+                SqlState::UNDEFINED_OBJECT,
+                format!("collation with OID {oid} does not exist"),
+            )),
+        },
         Asked::IsBuiltInVisible => known(oid < FIRST_USER_OID),
         Asked::ObjectComment => Ok(object_comment(cx, oid, args.get(1))),
         Asked::ColumnComment => Ok(column_comment(cx, oid, args.get(1))),
@@ -593,6 +609,9 @@ fn describe(cx: &Exec<'_>, args: &[Datum]) -> Datum {
                 return Datum::Null;
             }
             Object::Cast(object)
+        }
+        (Address::COLLATION, _) if cx.catalog.collation(object).is_some() => {
+            Object::Collation(object)
         }
         _ => return Datum::Null,
     };

@@ -342,6 +342,17 @@ fn step(cx: &mut Exec<'_>, op: &Op) -> Result<()> {
                 value => types::apply_typmod(*ty, *typmod, value, *explicit)?,
             }
         }
+        Op::Collating(what, used) => {
+            let value = cx.pop();
+            match large_bytes(&value) {
+                0 => {}
+                // A key is longer than its text.
+                bytes => cx.large.probe(INPUT_FACTOR * bytes)?,
+            }
+            let value = used.collator.apply(*what, &value)?;
+            cx.large.grow(large_bytes(&value))?;
+            value
+        }
         Op::Domain(test) => {
             let value = cx.pop();
             domain::check(cx, test, &value)?;

@@ -4,13 +4,15 @@
 use super::rows::{array, char, flag, int, oid, small, text, vector, Rows};
 use super::{type_functions, OfBinary};
 use catalog::cluster::Address;
-use catalog::collation;
+use catalog::collation::{self, Provider};
 use catalog::layout::BTREE;
 use catalog::operator_class::{OperatorClass, CLASSES, METHODS};
 use catalog::system::facts;
 use catalog::system::relations;
 use catalog::system::{self, COMMENTS, HANDLER, INTERNAL, LANGUAGES, TABLESPACES};
+use catalog::Collation;
 use catalog::{INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, QUORATE, SUPERUSER};
+use functions::collator;
 use functions::search::dictionary;
 use functions::{
     self, Aggregate, Cast, CastContext, CastMethod, Function, Volatility, WindowFunction,
@@ -414,20 +416,35 @@ fn access_methods(rows: &mut Rows) {
 }
 
 fn collations(rows: &mut Rows) {
-    for known in collation::ALL {
-        let locale = known.locale.map_or(Datum::Null, text);
-        rows.push([
-            ("oid", oid(known.oid)),
-            ("collname", text(known.name)),
-            ("collnamespace", oid(PG_CATALOG)),
-            ("collowner", oid(SUPERUSER)),
-            ("collprovider", char(known.provider)),
-            ("collisdeterministic", flag(true)),
-            ("collencoding", int(known.encoding)),
-            ("collcollate", locale.clone()),
-            ("collctype", locale),
-        ]);
+    for known in collation::built_in() {
+        put_collation(known, rows);
     }
+}
+
+/// A row of `pg_collation`.
+pub(super) fn put_collation(known: &Collation, rows: &mut Rows) {
+    let (order, letters, icu) = match known.provider {
+        Provider::Database => (Datum::Null, Datum::Null, Datum::Null),
+        Provider::Libc => (text(&known.locale.0), text(&known.locale.1), Datum::Null),
+        Provider::Icu => (Datum::Null, Datum::Null, text(&known.locale.0)),
+    };
+    let version = match known.provider {
+        Provider::Icu => text(collator::VERSION),
+        _ => Datum::Null,
+    };
+    rows.push([
+        ("oid", oid(known.oid)),
+        ("collname", text(&known.name)),
+        ("collnamespace", oid(known.schema)),
+        ("collowner", oid(known.owner)),
+        ("collprovider", char(known.provider.code())),
+        ("collisdeterministic", flag(known.deterministic)),
+        ("collencoding", int(known.encoding)),
+        ("collcollate", order),
+        ("collctype", letters),
+        ("colliculocale", icu),
+        ("collversion", version),
+    ]);
 }
 
 fn languages(rows: &mut Rows) {

@@ -58,6 +58,7 @@ pub(super) const ROWS: &[OfCatalog] = &[
     ("pg_namespace", namespaces),
     ("pg_partitioned_table", partitions::tables),
     ("pg_cast", user_types::casts),
+    ("pg_collation", collations),
     ("pg_policy", |catalog, rows| {
         for table in user_tables(catalog) {
             policies(table, rows);
@@ -325,7 +326,7 @@ fn attributes(catalog: Option<&Catalog>, table: &Table, rows: &mut Rows) {
         let collation = match collation::of_type(column.type_id) {
             0 => 0,
             _ if column.collation != 0 => column.collation,
-            // Texts that a view computes have the collation of the database.
+            // Texts that a view of the system's computes have the collation of the database.
             collation
                 if system::kind(table) == b'v'
                     && column.type_id.array_element().unwrap_or(column.type_id) == TypeId::TEXT
@@ -424,6 +425,13 @@ fn defaults(table: &Table, rows: &mut Rows) {
                 text(planner::bind::stored::column_default(table, place)),
             ),
         ]);
+    }
+}
+
+/// `pg_collation`: the collations that users have made.
+fn collations(catalog: &Catalog, rows: &mut Rows) {
+    for known in catalog.collations.iter() {
+        builtin::put_collation(known, rows);
     }
 }
 
@@ -731,6 +739,7 @@ fn address(catalog: &Catalog, object: Object) -> (u32, u32, usize) {
         Object::Routine(oid) => (Address::PROC, oid, 0),
         Object::Extension(oid) => (Address::EXTENSION, oid, 0),
         Object::Cast(oid) => (Address::CAST, oid, 0),
+        Object::Collation(oid) => (Address::COLLATION, oid, 0),
     }
 }
 

@@ -15,7 +15,7 @@ use super::parts::Assigned;
 use super::scope::Scope;
 use super::updatable::{Verb, Writable};
 use super::{boxed, inner, strings, Binder, OutputColumn};
-use crate::plan::{compile, Assignments, Expr, ExprKind};
+use crate::plan::{compile, Assignments, Collated, Expr, ExprKind};
 use catalog::access::Privileges;
 use catalog::{RelationKind, Table};
 use syntax::parser::NodeEnum;
@@ -259,6 +259,7 @@ impl Binder<'_> {
             ty: whole.ty,
             typmod: whole.typmod,
             domain: whole.domain,
+            collation: whole.collation.nowhere(),
             origin: (0, 0),
         };
         Ok((whole, column))
@@ -305,6 +306,7 @@ impl Binder<'_> {
         let nothing = || Expr {
             typmod: column.typmod,
             domain: column.domain,
+            collation: Collated::implicit(column.collation),
             ..Expr::constant(Datum::Null, column.type_id, target.location)
         };
         let before = before.map(untested).unwrap_or_else(nothing);

@@ -104,6 +104,9 @@ impl Binder<'_> {
             }
         }
         let args = self.nodes(&call.args, scope, below)?;
+        if let ("pg_collation_for", [arg]) = (name, &args[..]) {
+            return self.collation_for(arg, location);
+        }
         let types: Vec<_> = args.iter().map(|arg| arg.ty).collect();
         let window = resolve_window(name, &types).map_err(|error| self.place(error, location))?;
         if let Some(found) = window {
@@ -139,17 +142,40 @@ impl Binder<'_> {
             };
             self.refuse_sets(&args, what)?;
             if call.over.is_some() {
-                return self.aggregate_over(call, &found, args, scope, place);
+                return match found.aggregate.is_extreme() {
+                    true => {
+                        let args = self.call_arguments(args, &found.argument_types)?;
+                        self.extreme_of(args, |binder, args| {
+                            let types: Vec<_> = args.iter().map(|arg| arg.ty).collect();
+                            let result = types.first().copied().unwrap_or(found.result);
+                            let types = (types.as_slice(), result);
+                            binder.aggregate_over(call, found.aggregate, args, types, scope, place)
+                        })
+                    }
+                    false => {
+                        let types = (found.argument_types.as_slice(), found.result);
+                        self.aggregate_over(call, found.aggregate, args, types, scope, place)
+                    }
+                };
             }
             let aggregate = Agg::BuiltIn(found.aggregate);
             let args = self.call_arguments(args, &found.argument_types)?;
-            let own = self.aggregate_call(call, aggregate, found.result, args, scope)?;
-            let what = "aggregate functions";
-            if let Some(shown) = self.of_outer_query(&own, what, scope, &marks)? {
-                return Ok(shown);
-            }
-            self.check_own_aggregate(&own, place)?;
-            return Ok(own);
+            let placed = |binder: &mut Self, result, args| {
+                let own = binder.aggregate_call(call, aggregate, result, args, scope)?;
+                let what = "aggregate functions";
+                if let Some(shown) = binder.of_outer_query(&own, what, scope, &marks)? {
+                    return Ok(shown);
+                }
+                binder.check_own_aggregate(&own, place)?;
+                Ok(own)
+            };
+            return match found.aggregate.is_extreme() {
+                true => self.extreme_of(args, |binder, args| {
+                    let result = args.first().map_or(found.result, |arg| arg.ty);
+                    placed(binder, result, args)
+                }),
+                false => placed(self, found.result, args),
+            };
         }
         self.refuse_aggregate_words(call, name, || resolve_function(name, &types).is_ok())?;
         let mut out = self.call_by_name(name, args, location)?;
@@ -478,7 +504,8 @@ impl Binder<'_> {
             true => ExprKind::SetCall(function, args, types),
             false => ExprKind::Call(function, args, types),
         };
-        let made = Expr::new(kind, found.result, location);
+        let made = self.refuse_mismatch(Expr::new(kind, found.result, location))?;
+        let made = self.call_under_collation(made)?;
         match of_domain {
             Some(domain) => self.tested_row(made, domain),
             None => Ok(made),
@@ -537,7 +564,7 @@ impl Binder<'_> {
         call: &FuncCall,
         aggregate: Agg,
         result: TypeId,
-        args: Vec<Expr>,
+        mut args: Vec<Expr>,
         scope: &Scope<'_>,
     ) -> Result<Expr> {
         let location = call.location;
@@ -566,6 +593,7 @@ impl Binder<'_> {
             let value = self.settle(value)?;
             self.check_sortable(&value)?;
             self.refuse_using(sort, value.ty)?;
+            let value = self.ordered_by(value)?;
             let (descending, nulls_first) = sort_order(sort);
             order.push((value, descending, nulls_first));
         }
@@ -573,6 +601,14 @@ impl Binder<'_> {
             let equal = |arg: &Expr| self.check_equality(arg.ty, arg.leftmost());
             args.iter().try_for_each(equal)?;
             args.iter().try_for_each(|arg| self.check_sortable(arg))?;
+            if aggregate.name() == "count" {
+                let keys = args.into_iter().map(|arg| self.told_apart(arg));
+                args = keys.collect::<Result<_>>()?;
+            }
+            for arg in &args {
+                let what = "an aggregate with DISTINCT";
+                self.refuse_equal_texts(arg.collation, what, arg.location.0)?;
+            }
         }
         let aggregate = AggregateCall {
             aggregate,

@@ -5,7 +5,8 @@ use std::rc::Rc;
 use base::{Error, Result, SqlState};
 
 use super::Binder;
-use crate::plan::{Expr, ExprKind, Func, How, Location};
+use crate::plan::{Collated, Expr, ExprKind, Func, How, Location};
+use catalog::collation;
 use functions::{find_coercion, ranges, select_common_type, CastContext, Coercion, Function};
 use types::{self, Category, Datum, TypeId, NO_TYPMOD};
 
@@ -17,12 +18,17 @@ impl Expr {
 
     /// An expression without a modifier.
     pub fn new(kind: ExprKind, ty: TypeId, location: i32) -> Expr {
+        let collation = match collation::of_type(ty) {
+            0 => Collated::default(),
+            _ => Collated::of(&kind, location),
+        };
         Expr {
             kind,
             ty,
             typmod: NO_TYPMOD,
             location: Location(location),
             domain: TypeId::NONE,
+            collation,
         }
     }
 

@@ -12,7 +12,7 @@ use pg_query::protobuf::Node;
 use super::expr::Place;
 use super::scope::{Scope, ScopeColumn, ScopeTable};
 use super::Binder;
-use crate::plan::{compile, DomainTest, Expr, ExprKind, Program};
+use crate::plan::{compile, Collated, DomainTest, Expr, ExprKind, Program};
 use catalog::Domain;
 use functions::CastContext;
 use types::{Datum, TypeId, NO_TYPMOD};
@@ -57,6 +57,10 @@ impl Binder<'_> {
             ty: base,
             typmod: inner.typmod,
             location: inner.location,
+            collation: match self.cx.catalog.domain_collation(domain) {
+                0 => inner.collation,
+                given => inner.collation.given(given, inner.location.0),
+            },
             kind: ExprKind::Domain(Box::new(inner), test, context == CastContext::Explicit),
             domain,
         }))
@@ -180,10 +184,12 @@ impl Binder<'_> {
             return Ok(made);
         };
         let (ty, typmod, location) = (made.ty, made.typmod, made.location);
+        let collation = made.collation;
         Ok(Expr {
             ty,
             typmod,
             location,
+            collation,
             kind: ExprKind::Domain(Box::new(made), test, false),
             domain,
         })
@@ -255,6 +261,7 @@ impl Binder<'_> {
             ty,
             typmod: if is_of_domain { under } else { typmod },
             domain: if is_of_domain { over } else { TypeId::NONE },
+            collation: Collated::default(),
             origin: (0, 0),
             hidden: false,
             unlisted: false,

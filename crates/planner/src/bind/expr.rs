@@ -269,7 +269,11 @@ impl Binder<'_> {
                 let (args, ty) = self.unify(args, what)?;
                 check_sortable(ty)?;
                 let (domain, typmod) = (one_domain(&args), one_typmod(&args));
-                let made = Expr::new(ExprKind::Extreme(args, greatest), ty, extreme.location);
+                let made = self.extreme_of(args, |_, args| {
+                    let ty = args.first().map_or(ty, |arg| arg.ty);
+                    let kind = ExprKind::Extreme(args, greatest);
+                    Ok(Expr::new(kind, ty, extreme.location))
+                })?;
                 Ok(Expr {
                     domain,
                     typmod,
@@ -299,8 +303,7 @@ impl Binder<'_> {
             }
             NodeEnum::CollateClause(collate) => {
                 let arg = self.expr(boxed(&collate.arg)?, scope, below)?;
-                self.check_collation(collate, arg.ty)?;
-                Ok(arg)
+                self.collate(arg, collate)
             }
             NodeEnum::AIndirection(indirection) => self.indirection(indirection, scope, below),
             NodeEnum::SetToDefault(default) => Err(self.error(
@@ -598,7 +601,9 @@ impl Binder<'_> {
             self.coerce_argument(right, found.argument_types[1])?,
         ];
         self.calls(found.operator.function.oid);
-        Ok(operator_call(&found, args, location))
+        let (found, args) = self.compared(name, found, args)?;
+        let made = self.refuse_mismatch(operator_call(&found, args, location))?;
+        self.call_under_collation(made)
     }
 
     pub(super) fn operator(
@@ -709,7 +714,8 @@ impl Binder<'_> {
                 let left = self.expr(boxed(&operator.lexpr)?, scope, place)?;
                 let right = self.expr(boxed(&operator.rexpr)?, scope, place)?;
                 let (left, right, function, types) = self.equality(left, right, location)?;
-                let first = left.clone();
+                // What is compared may be its key.
+                let first = left.without_key().0.clone();
                 let ty = first.ty;
                 let kind = ExprKind::NullIf(Box::new(first), function, vec![left, right], types);
                 Ok(Expr::new(kind, ty, location))
@@ -769,6 +775,7 @@ impl Binder<'_> {
         let found = self.operator("=", left.ty, right.ty, location)?;
         let left = self.coerce_argument(left, found.argument_types[0])?;
         let right = self.coerce_argument(right, found.argument_types[1])?;
+        let (found, left, right) = self.compared_in("=", found, left, right)?;
         let types = Rc::from(found.argument_types.as_slice());
         Ok((left, right, Func(found.operator.function), types))
     }
@@ -807,6 +814,7 @@ impl Binder<'_> {
         if let Some(wanted) = found.argument_types[1].array_of() {
             right = self.coerce_argument(right, wanted)?;
         }
+        let (found, left, right) = self.compared_in(name, found, left, right)?;
         let types = Rc::from(found.argument_types.as_slice());
         let function = Func(found.operator.function);
         let (left, right) = (Box::new(left), Box::new(right));

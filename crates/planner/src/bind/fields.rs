@@ -21,7 +21,7 @@ use super::expr::Place;
 use super::parts::internal_call;
 use super::scope::Scope;
 use super::{inner, strings, Binder, OutputColumn};
-use crate::plan::{Expr, ExprKind};
+use crate::plan::{Collated, Expr, ExprKind};
 use functions::fields::FIELD;
 use syntax::parser::NodeEnum;
 use types::{Datum, TypeId};
@@ -48,6 +48,7 @@ impl Binder<'_> {
             ty,
             typmod,
             domain,
+            collation: 0,
         };
         match &value.kind {
             _ if value.ty != TypeId::RECORD => self.fields_of_type(value.ty),
@@ -61,8 +62,10 @@ impl Binder<'_> {
                     None => format!("f{}", at + 1),
                 };
                 let fields = fields.iter().enumerate();
-                let fields =
-                    fields.map(|(at, field)| named(name(at), field.ty, field.typmod, field.domain));
+                let fields = fields.map(|(at, field)| Field {
+                    collation: field.collation.oid,
+                    ..named(name(at), field.ty, field.typmod, field.domain)
+                });
                 Some(fields.collect())
             }
             // The row of an item of FROM that may be missing.
@@ -111,7 +114,14 @@ impl Binder<'_> {
         let field = &fields[place];
         if let ExprKind::Record(parts, _) = &value.kind {
             if let Some(part) = parts.get(place) {
-                return part.clone();
+                let collation = match field.collation {
+                    0 => part.collation,
+                    given => part.collation.given(given, location),
+                };
+                return Expr {
+                    collation,
+                    ..part.clone()
+                };
             }
         }
         let number = i32::try_from(place).unwrap_or(i32::MAX);
@@ -123,6 +133,7 @@ impl Binder<'_> {
         Expr {
             typmod: field.typmod,
             domain: field.domain,
+            collation: Collated::implicit(field.collation).at(location),
             ..internal_call(&FIELD, args, field.ty, location)
         }
     }
@@ -206,6 +217,7 @@ impl Binder<'_> {
                 ty: field.ty,
                 typmod: field.typmod,
                 domain: field.domain,
+                collation: expr.collation.nowhere(),
                 origin: (0, 0),
             };
             (expr, column)

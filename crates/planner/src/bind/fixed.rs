@@ -16,6 +16,7 @@ use super::scope::Scope;
 use super::{strings, Binder, OutputColumn};
 use crate::plan::Needed;
 use catalog::cast::note;
+use catalog::layout::FIRST_USER_OID;
 use catalog::view::BY_OID;
 use catalog::{Column, Table, Uses};
 use syntax::parser::{self, NodeEnum, Token, TokenKind};
@@ -30,6 +31,8 @@ pub struct Recorded {
     pub constants: Vec<(i32, u32)>,
     /// Names of types of one's own: where, and which.
     types: Vec<(i32, TypeId)>,
+    /// Collations of one's own that COLLATE names: where, and which.
+    collations: Vec<(i32, u32)>,
     /// Constants that name labels of enums: where, and how they are kept.
     labels: Vec<(i32, String)>,
     /// Types of one's own of constants that do not name them.
@@ -127,6 +130,13 @@ impl Recorded {
         }
     }
 
+    /// A COLLATE names a collation there.
+    pub fn collation_named(&mut self, location: i32, oid: u32) {
+        if oid >= FIRST_USER_OID {
+            self.collations.push((location, oid));
+        }
+    }
+
     /// A relation is named; the flags say, later, which of its columns are looked at.
     pub fn relation(
         &mut self,
@@ -177,7 +187,8 @@ impl Recorded {
             found.extend(item.places.iter().map(|column| (place, *column)));
         }
         let named = self.types.iter().map(|named| named.1);
-        for oid in self.operators.iter().chain(&self.casts) {
+        let collations = self.collations.iter().map(|named| &named.1);
+        for oid in self.operators.iter().chain(&self.casts).chain(collations) {
             relation(*oid);
         }
         for ty in named.chain(self.of_constants.iter().copied()) {
@@ -212,6 +223,13 @@ pub fn fix(text: &str, recorded: &Recorded) -> Result<String> {
         let at = token_at(&tokens, *location)?;
         let end = end_of_name(&tokens, at);
         let named = format!("{}.\"{}\"", quoted(BY_OID), ty.0);
+        edits.push((tokens[at].start, tokens[end].end, named));
+    }
+    for (location, oid) in &recorded.collations {
+        // Behind the word COLLATE.
+        let at = (token_at(&tokens, *location)? + 1).min(tokens.len() - 1);
+        let end = end_of_name(&tokens, at);
+        let named = format!("{}.\"{oid}\"", quoted(BY_OID));
         edits.push((tokens[at].start, tokens[end].end, named));
     }
     for item in &recorded.items {
@@ -473,6 +491,7 @@ impl Binder<'_> {
         let named = recorded.constants.iter().chain(&recorded.routines);
         let mut uses: Vec<_> = named.map(|named| named.1).collect();
         uses.extend(recorded.operators.iter().chain(&recorded.casts));
+        uses.extend(recorded.collations.iter().map(|named| named.1));
         uses.extend(types.map(|ty| ty.0));
         uses.sort_unstable();
         uses.dedup();

@@ -22,7 +22,7 @@ use super::view::is_unpopulated;
 use super::{boxed, inner, rows_from, strings, Binder};
 use crate::logical::{conjuncts, cross, joined, lateral_of, Derived, Source, SourceKind};
 use crate::plan::compile;
-use crate::plan::{Expr, ExprKind, JoinKind, Plan, RoutineCall, Scan};
+use crate::plan::{Collated, Expr, ExprKind, JoinKind, Plan, RoutineCall, Scan};
 use catalog::policy::PolicyCommand as For;
 use catalog::RelationKind;
 use syntax::parser::NodeEnum;
@@ -473,6 +473,7 @@ impl Binder<'_> {
             let column = |field: &super::fields::Field| ScopeColumn {
                 typmod: field.typmod,
                 domain: field.domain,
+                collation: Collated::implicit(field.collation),
                 ..plain_column(&field.name, field.ty)
             };
             Some(fields.map(column).collect())

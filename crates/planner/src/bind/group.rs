@@ -2,12 +2,17 @@
 
 use std::rc::Rc;
 
-use base::{Result, SqlState};
+use base::{Error, Result, SqlState};
 
 use super::scope::Scope;
 use super::Binder;
 use crate::plan::compile;
-use crate::plan::{AggregateCall, AggregatePlan, Expr, ExprKind, GroupingSet, Plan, SortKey};
+use crate::plan::{
+    Agg, AggregateCall, AggregatePlan, Expr, ExprKind, GroupingSet, Plan, Program, SortKey,
+    UsedCollation,
+};
+use functions::aggregate_by_oid;
+use types::TypeId;
 
 /// What a query groups by, and the aggregates met so far.
 #[derive(Debug, Default)]
@@ -65,10 +70,47 @@ impl Grouping {
         self.groups.iter_mut().chain(parts).collect()
     }
 
-    /// The plan of the aggregation.
-    pub fn plan(&self, input: Plan) -> Plan {
-        let aggregates = self
-            .aggregates
+    /// The plan of the aggregation. Of a group whose texts may be equal without being the same the keys under
+    /// its collation, which is given with its place, are grouped by, and the least of its texts is shown.
+    ///
+    /// # Errors
+    /// 0A000 for such groups in grouping sets.
+    pub fn plan(&self, input: Plan, collations: &[Option<Rc<UsedCollation>>]) -> Result<Plan> {
+        if collations.iter().all(Option::is_none) {
+            return Ok(self.plan_of(input, &self.groups, &self.aggregates));
+        }
+        if self.sets.len() > 1 {
+            let what = "GROUPING SETS under a collation that is not deterministic";
+            return Err(Error::unsupported(what));
+        }
+        let least = aggregate_by_oid(MIN_OF_TEXT);
+        let least = least.ok_or_else(|| Error::internal("no least text"))?;
+        let (mut groups, mut aggregates) = (self.groups.clone(), self.aggregates.clone());
+        let mut shown: Vec<usize> = (0..groups.len()).collect();
+        for (place, used) in collations.iter().enumerate() {
+            let Some(used) = used else { continue };
+            shown[place] = groups.len() + aggregates.len();
+            aggregates.push(AggregateCall {
+                aggregate: Agg::BuiltIn(least),
+                args: vec![groups[place].clone()],
+                types: vec![TypeId::TEXT],
+                distinct: false,
+                filter: None,
+                order: Vec::new(),
+            });
+            groups[place] = groups[place].clone().key(used);
+        }
+        let more = aggregates.len() - self.aggregates.len();
+        let first = groups.len() + self.aggregates.len();
+        shown.extend(groups.len()..first);
+        shown.extend((0..self.questions.len()).map(|place| first + more + place));
+        let columns = shown.into_iter().map(Program::column).collect();
+        let plan = self.plan_of(input, &groups, &aggregates);
+        Ok(Plan::Project(Rc::new(plan), columns))
+    }
+
+    fn plan_of(&self, input: Plan, groups: &[Expr], aggregates: &[AggregateCall]) -> Plan {
+        let aggregates = aggregates
             .iter()
             .map(|call| AggregatePlan {
                 aggregate: call.aggregate.clone(),
@@ -90,8 +132,7 @@ impl Grouping {
             .collect();
         Plan::Aggregate {
             input: Rc::new(input),
-            groups: self
-                .groups
+            groups: groups
                 .iter()
                 .map(|group| (compile(group), group.ty))
                 .collect(),
@@ -107,6 +148,9 @@ impl Grouping {
         }
     }
 }
+
+/// The oid of `min(text)`.
+const MIN_OF_TEXT: u32 = 2_145;
 
 impl Binder<'_> {
     /// The expression over groups.

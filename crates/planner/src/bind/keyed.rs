@@ -91,6 +91,7 @@ impl Binder<'_> {
                 ty: inner.ty,
                 typmod: inner.typmod,
                 domain: inner.domain,
+                collation: inner.collation.nowhere(),
                 origin: (0, 0),
             });
         }

@@ -112,7 +112,7 @@ use crate::logical::columns_of;
 use crate::paths::{Methods, Planner, Statistics};
 use crate::plan::compile;
 use crate::plan::permit::{BoundFor, Required, UncheckedPlan};
-use crate::plan::{narrow_below, CursorTable, Expr, ExprKind, Plan, With};
+use crate::plan::{narrow_below, Collated, CursorTable, Expr, ExprKind, Plan, With};
 use catalog::access::column_in_address;
 use catalog::access::{Guarded, Privileges};
 use catalog::cluster::Address;
@@ -190,6 +190,8 @@ pub struct OutputColumn {
     pub typmod: i32,
     /// The domain, or the array over one, that its values are of; none if 0.
     pub domain: TypeId,
+    /// Its collation.
+    pub collation: Collated,
     /// The table and the number of the column that it is, or zeros.
     pub origin: (u32, i16),
 }

@@ -23,7 +23,12 @@ use functions::{
     aggregates_named, resolve_aggregate, resolve_function, select_common_type, Aggregate,
 };
 use syntax::parser::NodeEnum;
-use types::TypeId;
+use types::{Datum, TypeId};
+
+/// What stands where another expression is made.
+fn null() -> Expr {
+    Expr::constant(Datum::Null, TypeId::UNKNOWN, -1)
+}
 
 type Order = Vec<(Expr, bool, bool)>;
 
@@ -58,11 +63,30 @@ impl Binder<'_> {
             return Err(self.error(SqlState::FEATURE_NOT_SUPPORTED, message, location));
         }
         self.calls(aggregate.oid);
-        let (args, values) = args;
+        let (mut args, mut values) = args;
         if args.iter().any(names_columns) {
             let what = "a direct argument of an ordered-set aggregate that names columns";
             return Err(self.unsupported(what, location));
         }
+        // Under a collation of ICU all is about keys, of which one is shown as its text.
+        let mut keyed = None;
+        for (place, value) in values.iter_mut().enumerate() {
+            let given = args.get_mut(place).filter(|_| hypothetical.is_some());
+            let own = given.as_ref().map(|given| given.collation);
+            let Some(used) = self.ordering(value.collation.with(own.unwrap_or_default()))? else {
+                continue;
+            };
+            for expr in given.into_iter().chain([value]) {
+                *expr = std::mem::replace(expr, null()).key(&used);
+            }
+            keyed = Some(used);
+        }
+        let keyed = keyed.filter(|_| hypothetical.is_none());
+        let of_keys = match result.array_element() {
+            Some(_) => TypeId::BYTEA.array_of().unwrap_or(TypeId::BYTEA),
+            None => TypeId::BYTEA,
+        };
+        let aggregated = if keyed.is_some() { of_keys } else { result };
         let filter = self.call_filter(call, scope)?;
         let directions = order.iter().map(|key| (key.1, key.2));
         let order = values.iter().cloned().zip(directions);
@@ -77,13 +101,13 @@ impl Binder<'_> {
             filter,
             order,
         };
-        let own = Expr::new(ExprKind::Aggregate(Box::new(own)), result, location);
+        let own = Expr::new(ExprKind::Aggregate(Box::new(own)), aggregated, location);
         let what = "aggregate functions";
         if let Some(shown) = self.of_outer_query(&own, what, scope, &marks)? {
-            return Ok(shown);
+            return Ok(shown.original(keyed, result));
         }
         self.check_own_aggregate(&own, place)?;
-        Ok(own)
+        Ok(own.original(keyed, result))
     }
 
     fn within_group(&mut self, call: &FuncCall, scope: &Scope<'_>) -> Result<Order> {

@@ -248,6 +248,7 @@ impl Binder<'_> {
             .map(|(at, column)| Expr {
                 typmod: column.typmod,
                 domain: column.domain,
+                collation: column.collation.of_column(),
                 ..Expr::new(ExprKind::Column(at), column.ty, query.locations[at])
             })
             .collect();
@@ -278,6 +279,7 @@ impl Binder<'_> {
             Expr {
                 typmod: column.typmod,
                 domain: column.domain,
+                collation: column.collation,
                 ..internal_call(&FIELD, args, column.ty, column.location.0)
             }
         };
@@ -347,13 +349,16 @@ impl Binder<'_> {
             let width = fields.len();
             let left = (fields.iter().enumerate()).map(|(place, field)| match field.is_untyped() {
                 true => field.clone(),
-                false => Expr::new(ExprKind::Column(place), field.ty, field.location.0),
+                false => Expr {
+                    collation: field.collation,
+                    ..Expr::new(ExprKind::Column(place), field.ty, field.location.0)
+                },
             });
             let left = row(left.collect());
-            let right = columns
-                .iter()
-                .enumerate()
-                .map(|(place, column)| Expr::new(ExprKind::Column(width + place), column.ty, -1));
+            let right = columns.iter().enumerate().map(|(place, column)| Expr {
+                collation: column.collation,
+                ..Expr::new(ExprKind::Column(width + place), column.ty, -1)
+            });
             let right = row(right.collect());
             let condition = self.compare_rows(name, left, right, location)?;
             let kind = SubKind::Compare(Rc::new(compile(&condition)), !any);
@@ -367,8 +372,11 @@ impl Binder<'_> {
         let mut outputs = Vec::new();
         for (field, column) in fields.into_iter().zip(columns) {
             let found = self.operator("=", field.ty, column.ty, location)?;
-            tests.push(self.coerce_argument(field, found.argument_types[0])?);
-            outputs.push(self.coerce_argument(column, found.argument_types[1])?);
+            let field = self.coerce_argument(field, found.argument_types[0])?;
+            let column = self.coerce_argument(column, found.argument_types[1])?;
+            let (found, field, column) = self.compared_in("=", found, field, column)?;
+            tests.push(field);
+            outputs.push(column);
             let types: Rc<[TypeId]> = Rc::from(found.argument_types.as_slice());
             functions.push((crate::plan::Func(found.operator.function), types));
         }

@@ -10,7 +10,7 @@ use super::expr::Place;
 use super::window::NamedWindow;
 use super::{Binder, OutputColumn};
 use crate::logical::columns_of;
-use crate::plan::{Expr, ExprKind, Location, Needed};
+use crate::plan::{Collated, Expr, ExprKind, Location, Needed};
 use catalog::access::{system_column, SYSTEM_COLUMNS};
 use catalog::layout::FIRST_USER_OID;
 use catalog::{RelationKind, Table};
@@ -27,6 +27,8 @@ pub struct ScopeColumn {
     pub typmod: i32,
     /// The domain, or the array over one, that its values are of; none if 0.
     pub domain: TypeId,
+    /// Its collation.
+    pub collation: Collated,
     /// Its table's oid and its number there, or zeros.
     pub origin: (u32, i16),
     /// Whether a merged column of JOIN USING hides it from unqualified names and `*`.
@@ -214,6 +216,7 @@ impl<'s> Scope<'s> {
             typmod: column.typmod,
             location: Location(location),
             domain: column.domain,
+            collation: column.collation.at(location),
         }
     }
 
@@ -340,6 +343,7 @@ impl Binder<'_> {
             typmod,
             location: Location(at),
             domain: if of_domain { ty } else { TypeId::NONE },
+            collation: Collated::default(),
         }
     }
 
@@ -708,6 +712,7 @@ fn output(name: &str, expr: &Expr, origin: (u32, i16)) -> OutputColumn {
         ty: expr.ty,
         typmod: expr.typmod,
         domain: expr.domain,
+        collation: expr.collation.nowhere(),
         origin,
     }
 }
@@ -737,6 +742,7 @@ pub fn table_columns(table: &Table) -> Vec<ScopeColumn> {
             ty: column.type_id,
             typmod: column.typmod,
             domain: column.domain,
+            collation: Collated::implicit(column.collation),
             origin: (table.oid, place as i16 + 1),
             hidden: false,
             unlisted: false,
@@ -751,6 +757,7 @@ pub fn query_column(column: &OutputColumn) -> ScopeColumn {
         ty: column.ty,
         typmod: column.typmod,
         domain: column.domain,
+        collation: column.collation.of_column(),
         origin: column.origin,
         hidden: false,
         unlisted: false,
@@ -764,6 +771,7 @@ pub fn plain_column(name: &str, ty: TypeId) -> ScopeColumn {
         ty,
         typmod: NO_TYPMOD,
         domain: TypeId::NONE,
+        collation: Collated::default(),
         origin: (0, 0),
         hidden: false,
         unlisted: false,

@@ -408,6 +408,7 @@ impl Binder<'_> {
                         ty: expr.ty,
                         typmod: expr.typmod,
                         domain: expr.domain,
+                        collation: expr.collation.nowhere(),
                         origin,
                     };
                     out.push((expr, column));
@@ -443,6 +444,7 @@ impl Binder<'_> {
                 ty: expr.ty,
                 typmod: expr.typmod,
                 domain: expr.domain,
+                collation: expr.collation.nowhere(),
                 origin,
             };
             out.push((expr, column));
@@ -471,6 +473,9 @@ impl Binder<'_> {
             let value = self.settle(value)?;
             self.check_sortable(&value)?;
             self.refuse_using(sort, value.ty)?;
+            let known = exprs.iter().find(|known| known.same(&value));
+            let collation = known.map_or(value.collation, |known| known.collation);
+            let value = self.ordered_by(Expr { collation, ..value })?;
             let (descending, nulls_first) = sort_order(sort);
             order.push((value, descending, nulls_first));
         }
@@ -595,7 +600,11 @@ impl Binder<'_> {
             true => extreme::cut(input, &grouping),
             false => input,
         };
-        let plan = grouping.plan(input);
+        let mut collations = Vec::new();
+        for group in &grouping.groups {
+            collations.push(self.not_deterministic(group.collation)?);
+        }
+        let plan = grouping.plan(input, &collations)?;
         let plan = match having {
             None => plan,
             Some(having) => Plan::Filter(Rc::new(plan), compile(&having)),
@@ -628,24 +637,29 @@ impl Binder<'_> {
         let mut keys = Vec::new();
         let mut sort_places = Vec::new();
         for (value, descending, nulls_first) in order {
-            let place = exprs.iter().position(|expr| expr.same(&value));
+            let (shown, collation) = value.without_key();
+            let place = exprs.iter().position(|expr| expr.same(shown));
             let place = match place {
                 Some(place) => place,
                 None if distinct && on.is_empty() => {
                     return Err(self.error(
                         SqlState::INVALID_COLUMN_REFERENCE,
                         "for SELECT DISTINCT, ORDER BY expressions must appear in select list",
-                        value.location.0,
+                        shown.location.0,
                     ))
                 }
                 None => {
-                    exprs.push(value.clone());
+                    exprs.push(shown.clone());
                     exprs.len() - 1
                 }
             };
             sort_places.push(place);
+            let column = Expr::new(ExprKind::Column(place), shown.ty, -1);
             keys.push(SortKey {
-                value: compile(&Expr::new(ExprKind::Column(place), value.ty, -1)),
+                value: compile(&match collation {
+                    Some(used) => column.key(used),
+                    None => column,
+                }),
                 ty: value.ty,
                 descending,
                 nulls_first,
@@ -658,7 +672,7 @@ impl Binder<'_> {
         for (expr, location) in on {
             let place = exprs.iter().position(|known| known.same(&expr));
             let place = place.unwrap_or(exprs.len());
-            distinct_on.push((place, expr.ty));
+            distinct_on.push(place);
             on_locations.push(location);
             if place == exprs.len() {
                 exprs.push(expr);
@@ -666,30 +680,39 @@ impl Binder<'_> {
         }
         // The keys sorted by first must be those that are told apart.
         sorted.truncate(distinct_on.len());
-        let first = |place: &usize| distinct_on.iter().any(|on| on.0 == *place);
+        let first = |place: &usize| distinct_on.contains(place);
         if !distinct_on.is_empty() && !sorted.iter().all(first) {
-            let missing = distinct_on.iter().position(|on| !sorted.contains(&on.0));
+            let missing = distinct_on.iter().position(|on| !sorted.contains(on));
             return Err(self.error(
                 SqlState::INVALID_COLUMN_REFERENCE,
                 "SELECT DISTINCT ON expressions must match initial ORDER BY expressions",
                 on_locations[missing.unwrap_or(0)],
             ));
         }
+        // Rows are told apart by these.
+        let told = match distinct && plain {
+            true => (0..width).collect(),
+            false => distinct_on,
+        };
+        let told = self.places_told_apart(&mut exprs, told)?;
         let full = exprs.len();
         let types: Vec<_> = exprs.iter().map(|expr| expr.ty).collect();
+        let told: Vec<_> = told
+            .into_iter()
+            .map(|place| (place, types[place]))
+            .collect();
         let mut plan = projection(input, &exprs);
         if distinct && plain {
             for expr in &exprs[..width] {
                 self.check_equality(expr.ty, expr.leftmost())?;
             }
-            let columns = types[..width].iter().copied().enumerate().collect();
-            plan = Plan::Distinct(Rc::new(plan), columns);
+            plan = Plan::Distinct(Rc::new(plan), told.clone());
         }
         if !keys.is_empty() {
             plan = Plan::Sort(Rc::new(plan), keys);
         }
-        if !distinct_on.is_empty() {
-            plan = Plan::Distinct(Rc::new(plan), distinct_on);
+        if !plain {
+            plan = Plan::Distinct(Rc::new(plan), told);
         }
         let ties = sort_places.iter().map(|place| {
             let value = Expr::new(ExprKind::Column(*place), types[*place], -1);
@@ -701,6 +724,21 @@ impl Binder<'_> {
             plan = Plan::Trim(Rc::new(plan), width);
         }
         Ok(plan)
+    }
+
+    /// Where what tells rows apart stands, by these columns: they themselves, or their keys behind the others.
+    fn places_told_apart(&self, exprs: &mut Vec<Expr>, columns: Vec<usize>) -> Result<Vec<usize>> {
+        let mut places = Vec::with_capacity(columns.len());
+        for place in columns {
+            match self.not_deterministic(exprs[place].collation)? {
+                Some(used) => {
+                    places.push(exprs.len());
+                    exprs.push(exprs[place].clone().key(&used));
+                }
+                None => places.push(place),
+            }
+        }
+        Ok(places)
     }
 
     pub(super) fn limit(

@@ -14,7 +14,7 @@ use super::scope::Scope;
 use super::select::{is_with_ties, sort_order, Body, Query};
 use super::{boxed, inner, strings, Binder, OutputColumn};
 use crate::plan::compile;
-use crate::plan::{Expr, ExprKind, Plan, SetOperation, SortKey};
+use crate::plan::{Collated, Expr, ExprKind, Plan, SetOperation, SortKey};
 use std::rc::Rc;
 use syntax::parser::NodeEnum;
 use types::TypeId;
@@ -71,6 +71,7 @@ impl Binder<'_> {
                 ty,
                 typmod: if same { typmod } else { -1 },
                 domain: one_domain(&column),
+                collation: Collated::of_all(&column).nowhere(),
                 origin: (0, 0),
             });
             unified.push(column);
@@ -100,7 +101,10 @@ impl Binder<'_> {
         let exprs: Vec<_> = columns
             .iter()
             .enumerate()
-            .map(|(place, column)| Expr::new(ExprKind::Column(place), column.ty, -1))
+            .map(|(place, column)| Expr {
+                collation: column.collation,
+                ..Expr::new(ExprKind::Column(place), column.ty, -1)
+            })
             .collect();
         let mut keys = Vec::new();
         for node in &select.sort_clause {
@@ -134,9 +138,10 @@ impl Binder<'_> {
             self.check_sortable(&exprs[place])?;
             self.refuse_using(sort, exprs[place].ty)?;
             let (descending, nulls_first) = sort_order(sort);
+            let value = self.ordered_by(exprs[place].clone())?;
             keys.push(SortKey {
-                value: compile(&exprs[place]),
-                ty: exprs[place].ty,
+                value: compile(&value),
+                ty: value.ty,
                 descending,
                 nulls_first,
             });
@@ -216,7 +221,11 @@ impl Binder<'_> {
             }
             if operation != SetOperation::Union || !select.all {
                 self.check_equality(ty, left.locations[place])?;
+                let own = column.collation.with(other.collation);
+                self.refuse_two(own.at_conflict(right.locations[place]))?;
+                self.refuse_equal_texts(own, name, left.locations[place])?;
             }
+            column.collation = column.collation.with(other.collation);
             if column.domain != other.domain {
                 column.domain = TypeId::NONE;
             }

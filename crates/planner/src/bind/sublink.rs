@@ -9,6 +9,7 @@ use base::{Error, Result, SqlState};
 use pg_query::protobuf::{SubLink, SubLinkType};
 
 use super::expr::Place;
+use super::project_set::projection;
 use super::scope::Scope;
 use super::select::Query;
 use super::{boxed, inner, strings, Binder};
@@ -133,20 +134,35 @@ impl Binder<'_> {
                         ))
                     }
                 };
+                let of_rows = query.columns.first().map(|column| column.collation);
                 let found = self.operator(name, test.ty, column, location)?;
                 let test = self.coerce_argument(test, found.argument_types[0])?;
+                let rows = Expr {
+                    collation: of_rows.unwrap_or_default(),
+                    ..Expr::new(ExprKind::Column(0), found.argument_types[1], -1)
+                };
+                let declared = found.argument_types[1];
+                let (found, test, rows) = self.compared_in(name, found, test, rows)?;
                 let all = kind == SubLinkType::AllSublink;
                 let any = SubKind::Any(Func(found.operator.function), all);
                 let types: Rc<[TypeId]> = Rc::from(found.argument_types.as_slice());
-                let wanted = found.argument_types[1];
                 let plan = self.plan_of(query.body)?;
-                let plan = self.coerce_column(plan, column, wanted)?;
+                let plan = self.coerce_column(plan, column, declared)?;
+                let plan = match rows.without_key().1 {
+                    Some(_) => projection(plan, &[rows]),
+                    None => plan,
+                };
                 return Ok(self.sub(any, plan, types, outer, TypeId::BOOL, Some(test), location));
             }
             _ => return Err(self.unsupported("this kind of subquery", location)),
         };
+        let own = query.columns.first().map(|column| column.collation);
         let plan = self.plan_of(query.body)?;
-        Ok(self.sub(sub, plan, types, outer, ty, test, location))
+        let made = self.sub(sub, plan, types, outer, ty, test, location);
+        Ok(Expr {
+            collation: own.unwrap_or_default().of_column(),
+            ..made
+        })
     }
 
     #[allow(clippy::too_many_arguments)]

@@ -20,7 +20,7 @@ use crate::plan::{
     Windowed,
 };
 use functions::in_range::offset_types;
-use functions::{find_coercion, AggregateMatch, CastContext, WindowMatch};
+use functions::{find_coercion, Aggregate, CastContext, WindowMatch};
 use syntax::parser::NodeEnum;
 use types::{TypeId, NO_TYPMOD};
 
@@ -133,6 +133,7 @@ impl Binder<'_> {
             let value = self.settle(value)?;
             self.check_sortable(&value)?;
             self.refuse_using(sort, value.ty)?;
+            let value = self.ordered_by(value)?;
             let (descending, nulls_first) = sort_order(sort);
             order.push((value, descending, nulls_first));
         }
@@ -150,7 +151,7 @@ impl Binder<'_> {
                     error.with_detail("Window partitioning columns must be of sortable datatypes.")
                 );
             }
-            partition.push(value);
+            partition.push(self.told_apart(value)?);
         }
         let mut name = WindowName::Given;
         if let Some(below) = below {
@@ -352,13 +353,13 @@ impl Binder<'_> {
     pub(super) fn aggregate_over(
         &mut self,
         call: &FuncCall,
-        found: &AggregateMatch,
+        aggregate: &'static Aggregate,
         args: Vec<Expr>,
+        types: (&[TypeId], TypeId),
         scope: &Scope<'_>,
         place: Place,
     ) -> Result<Expr> {
-        let function = Windowed::Aggregate(Agg::BuiltIn(found.aggregate));
-        let types = (found.argument_types.as_slice(), found.result);
+        let function = Windowed::Aggregate(Agg::BuiltIn(aggregate));
         self.call_over(call, function, args, types, scope, place)
     }
 

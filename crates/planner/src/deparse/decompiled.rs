@@ -12,6 +12,7 @@
 
 use std::rc::Rc;
 
+use functions::collator::Collating;
 use functions::{CastMethod, Coercion, Function};
 use types::{Datum, TypeId, NO_TYPMOD};
 
@@ -165,6 +166,19 @@ fn step(op: &Op, stack: &mut Vec<Expr>, values: &dyn Values) -> Option<()> {
             fit
         }
         Op::Domain(_) => stack.pop()?,
+        Op::Collating(what, used) => {
+            let arg = Box::new(stack.pop()?);
+            match what {
+                Collating::Key => {
+                    Expr::new(ExprKind::Collate(arg, used.clone()), TypeId::BYTEA, -1)
+                }
+                _ => Expr::new(
+                    ExprKind::Collating(arg, *what, used.clone()),
+                    TypeId::TEXT,
+                    -1,
+                ),
+            }
+        }
         Op::And => truth(joined(stack, true)?),
         Op::Or => truth(joined(stack, false)?),
         Op::Not => truth(ExprKind::Not(Box::new(stack.pop()?))),

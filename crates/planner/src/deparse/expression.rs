@@ -9,6 +9,7 @@ use base::{coro, Error, Result};
 use super::layout::{mark, shifted};
 use super::words;
 use crate::plan::{Agg, AggregateCall, Expr, ExprKind, How, RoutineCall, SubKind, SubQuery};
+use functions::collator::Collating;
 use functions::ranges::is_constructor;
 use functions::strings::quote_identifier;
 use functions::{self, Coercion, Function};
@@ -171,7 +172,9 @@ fn shape(expr: &Expr) -> Shape {
         | ExprKind::IsTruth(..)
         | ExprKind::Distinct(..)
         | ExprKind::AnyArray(..)
+        | ExprKind::Collate(..)
         | ExprKind::Sub(..) => Shape::Test,
+        ExprKind::Collating(inner, Collating::Key | Collating::Original, _) => shape(inner),
         ExprKind::Const(..)
         | ExprKind::Column(_)
         | ExprKind::Outer(..)
@@ -375,6 +378,21 @@ impl<'a> Writer<'a> {
             ExprKind::Domain(inner, test, explicit) => match *explicit || casts {
                 true => self.labelled(uncast(inner), &test.domain.to_string()),
                 false => self.put(inner, false),
+            },
+            ExprKind::Collate(inner, used) => {
+                self.open();
+                self.operand(inner, casts, Shape::Test, true)?;
+                let _ = write!(self.out, " COLLATE {}", used.shown);
+                self.close();
+                Ok(())
+            }
+            ExprKind::Collating(inner, what, _) => match what {
+                Collating::Key | Collating::Original => self.put(inner, casts),
+                Collating::Upper => self.bracketed("upper(", std::slice::from_ref(&**inner), ")"),
+                Collating::Lower => self.bracketed("lower(", std::slice::from_ref(&**inner), ")"),
+                Collating::Initcap => {
+                    self.bracketed("initcap(", std::slice::from_ref(&**inner), ")")
+                }
             },
             ExprKind::And(parts) => self.logic(parts, " AND ", Shape::And),
             ExprKind::Or(parts) => self.logic(parts, " OR ", Shape::Or),

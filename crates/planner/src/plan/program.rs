@@ -11,7 +11,8 @@ use std::sync::Arc;
 use base::{Error, Result};
 
 use super::members::Members;
-use super::{DomainTest, Expr, ExprKind, How, RoutineCall, SubQuery};
+use super::{DomainTest, Expr, ExprKind, How, RoutineCall, SubQuery, UsedCollation};
+use functions::collator::Collating;
 use functions::{Coercion, Function};
 use types::{Datum, TypeId};
 
@@ -57,6 +58,8 @@ pub enum Op {
     Fit(TypeId, i32, bool),
     /// Tests whether the top is a value of a domain.
     Domain(Rc<DomainTest>),
+    /// What a collation makes of the top.
+    Collating(Collating, Rc<UsedCollation>),
     /// The top is false: keep it and jump. Else go on.
     IfFalse(usize),
     /// The top is true: keep it and jump.
@@ -130,6 +133,7 @@ pub fn compile(expr: &Expr) -> Program {
 fn is_fixed(expr: &Expr) -> bool {
     let computed = match &expr.kind {
         ExprKind::Call(..) | ExprKind::Coerce(..) | ExprKind::Fit(..) => true,
+        ExprKind::Collating(..) => true,
         ExprKind::Array(elements, _) => !elements.is_empty(),
         _ => false,
     };
@@ -141,6 +145,8 @@ fn is_fixed(expr: &Expr) -> bool {
             | ExprKind::Param(_)
             | ExprKind::Coerce(..)
             | ExprKind::Fit(..)
+            | ExprKind::Collate(..)
+            | ExprKind::Collating(..)
             | ExprKind::Array(..) => false,
             _ => true,
         })
@@ -230,6 +236,20 @@ impl Program {
         }
     }
 
+    /// What it computes the keys of, and under which collation, if keys are what it computes.
+    pub fn without_key(&self) -> Option<(Program, &UsedCollation)> {
+        match self.ops.split_last()? {
+            (Op::Collating(Collating::Key, used), before) => {
+                let program = Program {
+                    ops: before.to_vec(),
+                    over_rows: self.over_rows,
+                };
+                Some((program, used))
+            }
+            _ => None,
+        }
+    }
+
     /// Whether its value is there before anything runs.
     pub fn is_given(&self) -> bool {
         matches!(
@@ -300,6 +320,10 @@ impl Program {
                 self.ops.push(Op::Fit(expr.ty, expr.typmod, *explicit));
             }
             ExprKind::Domain(arg, test, _) => self.add_unary(arg, Op::Domain(test.clone())),
+            ExprKind::Collate(arg, _) => self.add(arg),
+            ExprKind::Collating(arg, what, used) => {
+                self.add_unary(arg, Op::Collating(*what, used.clone()));
+            }
             ExprKind::And(parts) => self.add_logic(parts, true),
             ExprKind::Or(parts) => self.add_logic(parts, false),
             ExprKind::Not(arg) => self.add_unary(arg, Op::Not),

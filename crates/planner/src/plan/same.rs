@@ -83,6 +83,8 @@ impl ExprKind {
             (E::Aggregate(a), E::Aggregate(b)) => a.alike(b),
             (E::Window(a), E::Window(b)) => a.alike(b),
             (E::Domain(_, a, _), E::Domain(_, b, _)) => a.domain == b.domain,
+            (E::Collate(_, a), E::Collate(_, b)) => a.oid == b.oid,
+            (E::Collating(_, a, p), E::Collating(_, b, q)) => (a, p.oid) == (b, q.oid),
             (E::Coerce(..), E::Coerce(..))
             | (E::And(_), E::And(_))
             | (E::Or(_), E::Or(_))

@@ -346,6 +346,10 @@ statements! {
             DEFINITION, session.create_routine(text, it, sink);
         DefineStmt(it) if object(it.kind) == ObjectType::ObjectAggregate => "CREATE AGGREGATE",
             DEFINITION, session.create_aggregate(it, sink);
+        DefineStmt(it) if object(it.kind) == ObjectType::ObjectCollation => "CREATE COLLATION",
+            DEFINITION, session.create_collation(text, it, sink);
+        AlterCollationStmt(it) => "ALTER COLLATION", DEFINITION,
+            session.refresh_collation(it, sink);
         AlterFunctionStmt(it) => alter_command(it.objtype), DEFINITION,
             session.alter_routine(it);
 
@@ -405,7 +409,6 @@ statements! {
         CreateAmStmt(_) => "CREATE ACCESS METHOD", Ddl;
         CreateStatsStmt(_) => "CREATE STATISTICS", Ddl;
         AlterStatsStmt(_) => "ALTER STATISTICS", Ddl;
-        AlterCollationStmt(_) => "ALTER COLLATION", Ddl;
         AlterTsdictionaryStmt(_) => "ALTER TEXT SEARCH DICTIONARY", Ddl;
         AlterTsconfigurationStmt(_) => "ALTER TEXT SEARCH CONFIGURATION", Ddl;
         AlterObjectDependsStmt(it) => alter_command(it.object_type), Ddl;

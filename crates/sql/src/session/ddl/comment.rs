@@ -85,6 +85,11 @@ impl Session {
                 let oid = self.commented_cast(&catalog, &list.items)?;
                 Address::of(Address::CAST, oid)
             }
+            (Ok(ObjectType::ObjectCollation), Some(NodeEnum::List(_))) => {
+                let known = self.collation_of_names(&catalog, &names)?;
+                self.must_own_collation(&catalog, known)?;
+                Address::of(Address::COLLATION, known.oid)
+            }
             (Ok(ObjectType::ObjectDomconstraint), Some(NodeEnum::List(list))) => {
                 let (domain, check) = domain_and_check(&list.items);
                 let oid = self.commented_domain_check(&domain, &check)?;

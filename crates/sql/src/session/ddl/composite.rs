@@ -186,7 +186,7 @@ impl Session {
         let collation = match &column.coll_clause {
             Some(clause) => {
                 let (base, _) = catalog.base_type(ty);
-                bind::collation::resolve("", catalog, clause, base)?
+                self.given_collation("", catalog, clause, base)?
             }
             None => 0,
         };

@@ -296,6 +296,9 @@ impl Session {
         for cast in content.casts.iter() {
             catalog::cast_store::remove(open.txn.as_mut(), database.oid, cast)?;
         }
+        for known in content.collations.iter() {
+            catalog::collation_store::remove(open.txn.as_mut(), database.oid, known)?;
+        }
         for routine in content.routines.iter() {
             store::drop_routine(open.txn.as_mut(), database.oid, routine)?;
         }
@@ -458,6 +461,7 @@ fn is_empty(content: &Catalog) -> bool {
     content.routines.is_empty()
         && content.extensions.is_empty()
         && content.casts.is_empty()
+        && content.collations.is_empty()
         && content.user_types.iter().next().is_none()
         && tables.all(|table| table.kind == RelationKind::System)
         && schemas.all(|schema| schema.oid < FIRST_USER_OID)

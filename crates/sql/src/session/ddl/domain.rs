@@ -102,7 +102,7 @@ impl Session {
         let collation = match &create.coll_clause {
             Some(clause) => {
                 let (base, _) = catalog.base_type(over);
-                bind::collation::resolve("", &catalog, clause, base)?
+                self.given_collation("", &catalog, clause, base)?
             }
             None => 0,
         };

@@ -20,8 +20,8 @@ use catalog::access::must_own;
 use catalog::cluster::{self, Address};
 use catalog::depend::{listed, plan_drop, Dropped};
 use catalog::{
-    cast_store, extension_store, store, type_store, Catalog, Identity, Object, RelationKind,
-    RelationRef, Table, TypeBody, UserType, INFORMATION_SCHEMA, PG_CATALOG, QUORATE,
+    cast_store, collation_store, extension_store, store, type_store, Catalog, Identity, Object,
+    RelationKind, RelationRef, Table, TypeBody, UserType, INFORMATION_SCHEMA, PG_CATALOG, QUORATE,
 };
 use planner::bind::{self, BindContext};
 use syntax::parser::NodeEnum;
@@ -302,7 +302,7 @@ impl Session {
         cascade: bool,
         sink: &mut dyn Sink,
     ) -> Result<()> {
-        let (mut locked, mut held) = (Vec::new(), Vec::new());
+        let (mut locked, mut held, mut held_collations) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..REPLANS_MAX {
             let objects = roots(self)?;
             let catalog = self.current_catalog()?;
@@ -331,8 +331,14 @@ impl Session {
                 Object::Column(oid, _) => Some(catalog.composite_of_relation(*oid)?.id),
                 _ => None,
             }));
+            let collations = dropped.objects.iter().filter_map(|object| match object {
+                Object::Collation(oid) => Some(*oid),
+                _ => None,
+            });
+            let collations: Vec<u32> = collations.collect();
             let holds_types = own_types.iter().all(|id| held.contains(id));
-            if holds_types && wanted.iter().all(|tree| locked.contains(tree)) {
+            let holds_collations = collations.iter().all(|oid| held_collations.contains(oid));
+            if holds_types && holds_collations && wanted.iter().all(|tree| locked.contains(tree)) {
                 self.say_cascades(&dropped, sink)?;
                 self.refuse_dropping_used(&catalog, &dropped)?;
                 return self.carry_out(&catalog, &dropped);
@@ -344,6 +350,10 @@ impl Session {
             for id in own_types {
                 self.lock_type(&catalog, id, RowLock::Update)?;
                 held.push(id);
+            }
+            for oid in collations {
+                self.lock_collation(&catalog, oid, RowLock::Update)?;
+                held_collations.push(oid);
             }
             self.forget_own_catalog();
         }
@@ -406,6 +416,12 @@ impl Session {
         if let Object::Cast(oid) = object {
             return match catalog.cast_by_oid(oid) {
                 Some(cast) => self.must_own_cast(catalog, cast.source, cast.target),
+                None => Ok(()),
+            };
+        }
+        if let Object::Collation(oid) = object {
+            return match catalog.collation(oid) {
+                Some(known) => self.must_own_collation(catalog, known),
                 None => Ok(()),
             };
         }
@@ -484,6 +500,11 @@ impl Session {
                 (Object::Cast(oid), _) => {
                     if let Some(found) = catalog.cast_by_oid(oid) {
                         cast_store::remove(txn, database, found)?;
+                    }
+                }
+                (Object::Collation(oid), _) => {
+                    if let Some(known) = catalog.collation(oid) {
+                        collation_store::remove(txn, database, known)?;
                     }
                 }
                 (Object::Extension(oid), _) => {
@@ -607,6 +628,7 @@ fn table_of(catalog: &Catalog, object: Object) -> Option<&Arc<Table>> {
         | Object::Type(_)
         | Object::Routine(_)
         | Object::Extension(_)
+        | Object::Collation(_)
         | Object::Cast(_) => None,
         Object::Relation(oid) => catalog
             .table_by_oid(oid)
@@ -694,6 +716,7 @@ fn remove_part(
         | Object::Type(_)
         | Object::Routine(_)
         | Object::Extension(_)
+        | Object::Collation(_)
         | Object::Cast(_) => {}
     }
     Ok(())

@@ -1,5 +1,5 @@
-//! DROP of kinds of objects that nobody can make here, and of casts: each name means what is built in,
-//! or nothing, or a cast that a user has made.
+//! DROP of kinds of objects that nobody can make here, and of casts and collations: each name means what is
+//! built in, or nothing, or what a user has made.
 //!
 //! ```text
 //! DROP OPERATOR @#@ (int, int)            operator does not exist: integer @#@ integer
@@ -9,7 +9,7 @@
 //! So scripts that clean up after themselves run, and their author is told the same as by PostgreSQL.
 //!
 //! # Invariant
-//! Nothing but casts is dropped here.
+//! Nothing but casts and collations is dropped here.
 
 use std::sync::Arc;
 
@@ -20,9 +20,11 @@ use super::super::{CommandTag, NoticeSeverity, Session, Sink};
 use super::cast::no_cast;
 use super::texts;
 use crate::session::utility::tag;
+use catalog::layout::FIRST_USER_OID;
 use catalog::operator_class::{self, OperatorClass, METHODS};
 use catalog::system;
 use catalog::{Catalog, Object, RelationKind, RelationRef};
+use functions::strings::quote_identifier;
 use syntax::parser::NodeEnum;
 use types::TypeId;
 
@@ -37,9 +39,10 @@ enum Named {
 }
 
 /// Their nouns, and what DROP of them is called.
-const KINDS: [(ObjectType, &str, &str); 14] = [
+const KINDS: [(ObjectType, &str, &str); 15] = [
     (ObjectType::ObjectOperator, "operator", "DROP OPERATOR"),
     (ObjectType::ObjectCast, "cast", "DROP CAST"),
+    (ObjectType::ObjectCollation, "collation", "DROP COLLATION"),
     (ObjectType::ObjectRule, "rule", "DROP RULE"),
     (ObjectType::ObjectLanguage, "language", "DROP LANGUAGE"),
     (
@@ -170,6 +173,9 @@ impl Session {
             (ObjectType::ObjectCast, NodeEnum::List(list)) => {
                 self.named_cast(&catalog, &list.items)
             }
+            (ObjectType::ObjectCollation, NodeEnum::List(list)) => {
+                self.named_collation(&catalog, &texts(&list.items))
+            }
             (ObjectType::ObjectRule, NodeEnum::List(list)) => {
                 self.named_rule(&catalog, &texts(&list.items))
             }
@@ -269,6 +275,24 @@ impl Session {
             Some(_) => Named::BuiltIn(format!("cast from {from} to {to}")),
             None => Named::Nothing(no_cast(from, to), None),
         })
+    }
+
+    fn named_collation(&mut self, catalog: &Arc<Catalog>, names: &[String]) -> Result<Named> {
+        check_schema(catalog, names)?;
+        match self.collation_of_names(catalog, names) {
+            Ok(known) if known.oid >= FIRST_USER_OID => {
+                Ok(Named::Made(Object::Collation(known.oid)))
+            }
+            Ok(known) => Ok(Named::BuiltIn(format!(
+                "collation {}",
+                quote_identifier(&known.name)
+            ))),
+            Err(missing) if is_missing(&missing) => {
+                let said = format!("collation \"{}\" does not exist", names.join("."));
+                Ok(Named::Nothing(missing, Some(said)))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// A view is its rule, and nothing else has one.

@@ -16,8 +16,7 @@ use base::engine::TableLock;
 use base::key::ColumnOrder;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{
-    CollateClause, IndexElem, IndexStmt, Node, RangeVar, ReindexObjectType, ReindexStmt, SortByDir,
-    SortByNulls,
+    IndexElem, IndexStmt, Node, RangeVar, ReindexObjectType, ReindexStmt, SortByDir, SortByNulls,
 };
 
 use super::super::utility::{parameter_text, tag};
@@ -36,7 +35,7 @@ use catalog::{
     Catalog, Computed, ComputedKey, Index, IndexedColumn, KeySource, RelationKind, RelationRef,
     Table, PG_CATALOG,
 };
-use planner::bind::{collation, qualified};
+use planner::bind::qualified;
 use syntax::parser::NodeEnum;
 use types::text::parse_bool;
 use types::TypeId;
@@ -168,7 +167,7 @@ impl Session {
                 uses.push(place);
             }
             let key = ComputedKey { source, order };
-            check_collation(catalog, element, key.type_id(table))?;
+            self.check_collation(catalog, element, key.type_id(table))?;
             classes.push(self.operator_class(catalog, element, method, key.type_id(table))?);
             keys.push(key);
         }
@@ -569,17 +568,26 @@ pub(super) fn index_element(node: &Node) -> Result<&IndexElem> {
     }
 }
 
-/// COLLATE of a key.
-fn check_collation(catalog: &Catalog, element: &IndexElem, ty: TypeId) -> Result<()> {
-    if element.collation.is_empty() {
-        return Ok(());
+impl Session {
+    /// COLLATE of a key.
+    fn check_collation(
+        &mut self,
+        catalog: &Arc<Catalog>,
+        element: &IndexElem,
+        ty: TypeId,
+    ) -> Result<()> {
+        if element.collation.is_empty() {
+            return Ok(());
+        }
+        let oid = self.given_collation_named(catalog, element.collation.clone(), ty)?;
+        let known = catalog.collation(oid);
+        match known.is_none_or(|known| known.is_bytewise()) {
+            true => Ok(()),
+            false => Err(Error::unsupported(
+                "an index in the order of a collation of ICU",
+            )),
+        }
     }
-    let clause = CollateClause {
-        collname: element.collation.clone(),
-        location: -1,
-        ..CollateClause::default()
-    };
-    collation::resolve("", catalog, &clause, ty).map(drop)
 }
 
 /// The only part of a name.

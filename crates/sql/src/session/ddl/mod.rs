@@ -7,6 +7,7 @@ mod attach;
 mod audit;
 mod build;
 mod cast;
+mod collation;
 mod comment;
 mod composite;
 mod database;

@@ -16,8 +16,8 @@ use catalog::access::{self, denied, Acl, AclItem, Guarded, Privileges};
 use catalog::cluster::{self, Address};
 use catalog::local::is_local;
 use catalog::{
-    extension_store, store, Catalog, Database, Extension, Object, Policy, RelationKind, Role,
-    Routine, Schema, Table, TypeBody, SUPERUSER,
+    extension_store, store, Catalog, Collation, Database, Extension, Object, Policy, RelationKind,
+    Role, Routine, Schema, Table, TypeBody, SUPERUSER,
 };
 use syntax::parser::NodeEnum;
 
@@ -258,6 +258,18 @@ impl Session {
             let open = open.ok_or_else(|| Error::internal("nothing is open"))?;
             extension_store::update(open.txn.as_mut(), catalog.database.oid, &given)?;
         }
+        for known in catalog
+            .collations
+            .iter()
+            .filter(|known| is_theirs(known.owner))
+        {
+            self.lock_collation(&catalog, known.oid, RowLock::Update)?;
+            let given = Collation {
+                owner: new.oid,
+                ..known.clone()
+            };
+            self.put_collation(&catalog, known, &given)?;
+        }
         for schema in catalog
             .schemas
             .iter()
@@ -339,6 +351,9 @@ impl Session {
             let extensions = catalog.extensions.iter();
             let extensions = extensions.filter(|known| is_theirs(known.owner));
             roots.extend(extensions.map(|known| Object::Extension(known.oid)));
+            let collations = catalog.collations.iter();
+            let collations = collations.filter(|known| is_theirs(known.owner));
+            roots.extend(collations.map(|known| Object::Collation(known.oid)));
             Ok(roots)
         };
         if !roots(self)?.is_empty() {

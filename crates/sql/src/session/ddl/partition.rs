@@ -46,7 +46,7 @@ fn definition(message: impl Into<String>) -> Error {
     Error::new(SqlState::INVALID_TABLE_DEFINITION, message)
 }
 
-fn placed(text: &str, location: i32, error: Error) -> Error {
+pub(super) fn placed(text: &str, location: i32, error: Error) -> Error {
     match parser::char_position(text, location) {
         Some(position) => error.at(position),
         None => error,
@@ -135,6 +135,12 @@ impl Session {
                 (checked.kept, checked.columns)
             }
         };
+        let given = uses.iter().map(|place| table.columns[*place].collation);
+        let mut given = given.filter_map(|oid| catalog.collation(oid));
+        if strategy == Strategy::Range && given.any(|known| !known.is_bytewise()) {
+            let what = "partitions by ranges of texts under a collation of ICU";
+            return Err(placed(text, element.location, Error::unsupported(what)));
+        }
         let generated = uses.iter().find(|place| table.columns[**place].generated);
         if let Some(place) = generated {
             let error =

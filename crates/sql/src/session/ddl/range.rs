@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use base::engine::RowLock;
 use base::{Error, Result, SqlState};
-use pg_query::protobuf::{CollateClause, CreateRangeStmt, DefElem, Node};
+use pg_query::protobuf::{CreateRangeStmt, DefElem, Node};
 
 use super::super::utility::tag;
 use super::super::{CommandTag, Session, Sink};
@@ -28,7 +28,6 @@ use catalog::operator_class::OperatorClass;
 use catalog::routine::{Argument, Language, Mode, Routine};
 use catalog::user_type::exists;
 use catalog::{collation, Catalog, RangeOf, TypeBody, UserType, SUPERUSER};
-use planner::bind;
 use syntax::parser::{char_position, NodeEnum};
 use types::text::{truncate_name, NAME_BYTES_MAX};
 use types::{Category, TypeId};
@@ -131,7 +130,7 @@ impl Session {
             ));
         }
         let class = self.range_class(&catalog, element, said.class.as_deref())?;
-        let collation = range_collation(&catalog, element, said.collation)?;
+        let collation = range_collation(self, &catalog, element, said.collation)?;
         if said.canonical {
             let message = "cannot specify a canonical function without a pre-created shell type";
             return Err(invalid(message).with_hint(
@@ -336,7 +335,12 @@ impl Session {
 }
 
 /// The collation of a range over a type, or 0.
-fn range_collation(catalog: &Catalog, element: TypeId, named: Option<&DefElem>) -> Result<u32> {
+fn range_collation(
+    session: &mut Session,
+    catalog: &Arc<Catalog>,
+    element: TypeId,
+    named: Option<&DefElem>,
+) -> Result<u32> {
     let (base, _) = catalog.base_type(element);
     let own = collation::of_type(base);
     let Some(option) = named else {
@@ -351,12 +355,8 @@ fn range_collation(catalog: &Catalog, element: TypeId, named: Option<&DefElem>) 
     let names = function_names(option).into_iter().map(|name| Node {
         node: Some(NodeEnum::String(pg_query::protobuf::String { sval: name })),
     });
-    let clause = CollateClause {
-        collname: names.collect(),
-        ..CollateClause::default()
-    };
     Ok(
-        match bind::collation::resolve("", catalog, &clause, base)? {
+        match session.given_collation_named(catalog, names.collect(), base)? {
             0 => own,
             other => other,
         },

@@ -67,6 +67,7 @@ impl Session {
                 ObjectType::ObjectType | ObjectType::ObjectDomain | ObjectType::ObjectDomconstraint,
             ) => return self.rename_type(rename),
             Ok(ObjectType::ObjectAttribute) => return self.rename_attribute(rename),
+            Ok(ObjectType::ObjectCollation) => return self.rename_collation(rename),
             _ => {}
         }
         let of = ObjectType::try_from(rename.relation_type).map_err(|_| ());
@@ -287,6 +288,9 @@ impl Session {
         }
         if object == Ok(ObjectType::ObjectExtension) {
             return self.move_extension(alter);
+        }
+        if object == Ok(ObjectType::ObjectCollation) {
+            return self.move_collation(alter);
         }
         let named = alter.object.as_ref().and_then(|node| node.node.as_ref());
         if let (Ok(object), Some(NodeEnum::ObjectWithArgs(named))) = (object, named) {

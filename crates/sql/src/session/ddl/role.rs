@@ -407,6 +407,11 @@ impl Session {
                     .iter()
                     .filter(|known| known.owner == role)
                     .count()
+                + other
+                    .collations
+                    .iter()
+                    .filter(|known| known.owner == role)
+                    .count()
                 + lists.count()
         }))
     }
@@ -508,7 +513,14 @@ fn owned_by(catalog: &Catalog, role: u32, search_path: &[u32]) -> Vec<(u32, Stri
         let shown = Object::Extension(known.oid).describe(catalog, search_path);
         (known.oid, shown)
     });
+    let collations = catalog.collations.iter();
+    let collations = collations.filter(|known| known.owner == role);
+    let collations = collations.map(|known| {
+        let shown = Object::Collation(known.oid).describe(catalog, search_path);
+        (known.oid, shown)
+    });
     let owned = owned.chain(routines).chain(extensions).chain(defaults);
+    let owned = owned.chain(collations);
     owned
         .map(|(oid, what)| (oid, format!("owner of {what}")))
         .collect()

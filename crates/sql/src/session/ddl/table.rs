@@ -299,7 +299,7 @@ impl Session {
             ));
         }
         let collation = match &column.coll_clause {
-            Some(clause) => bind::collation::resolve(text, catalog, clause, type_id)?,
+            Some(clause) => self.given_collation(text, catalog, clause, type_id)?,
             None => catalog.domain_collation(declared),
         };
         let place = table.columns.len();

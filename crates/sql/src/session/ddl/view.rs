@@ -17,11 +17,13 @@ use super::super::{CommandTag, NoticeSeverity, Session, Sink};
 use super::alter::set_options;
 use super::table::cut_name;
 use super::texts;
+use catalog::collation::of_type;
 use catalog::local::is_local;
 use catalog::store::{self, duplicate_relation};
 use catalog::view::{SECURITY_BARRIER, SECURITY_INVOKER};
 use catalog::{Catalog, CheckOption, Column, RelationKind, RelationRef, Table, View};
 use execution::state::prepared::{Planned, SearchPath};
+use planner::bind::collation::of_column;
 use planner::bind::fixed::FixedQuery;
 use planner::bind::{Bound, OutputColumn};
 use planner::plan::permit::UncheckedPlan;
@@ -119,7 +121,7 @@ impl Session {
             Some(_) if !create.replace => return Err(duplicate_relation(&view.name)),
             Some(RelationRef::Table(place)) if catalog.tables[place].kind == RelationKind::View => {
                 let old = catalog.tables[place].clone();
-                check_same_columns(&old, &view)?;
+                check_same_columns(&catalog, &old, &view)?;
                 self.lock_exclusively(&old)?;
                 view.oid = old.oid;
                 view.tree = old.tree;
@@ -550,10 +552,11 @@ fn columns_of(from: &[OutputColumn], names: &[Node], too_many: &str) -> Result<V
             ));
         }
         columns.push(Column {
-            name,
             type_id: column.ty,
             typmod: column.typmod,
             domain: column.domain,
+            collation: of_column(&name, column)?,
+            name,
             ..Column::default()
         });
     }
@@ -561,7 +564,7 @@ fn columns_of(from: &[OutputColumn], names: &[Node], too_many: &str) -> Result<V
 }
 
 /// 42P16 when a view would lose columns or they would change.
-fn check_same_columns(old: &Table, new: &Table) -> Result<()> {
+fn check_same_columns(catalog: &Catalog, old: &Table, new: &Table) -> Result<()> {
     let refused = |message: String| Error::new(SqlState::INVALID_TABLE_DEFINITION, message);
     if new.columns.len() < old.columns.len() {
         return Err(refused("cannot drop columns from view".to_owned()));
@@ -583,6 +586,22 @@ fn check_same_columns(old: &Table, new: &Table) -> Result<()> {
                 old.name,
                 format_type(before.0, before.1),
                 format_type(after.0, after.1)
+            )));
+        }
+        if old.collation != new.collation {
+            let shown = |column: &Column| {
+                let oid = match column.collation {
+                    0 => of_type(column.type_id),
+                    given => given,
+                };
+                let known = catalog.collation(oid);
+                known.map_or_else(|| oid.to_string(), |known| known.name.clone())
+            };
+            return Err(refused(format!(
+                "cannot change collation of view column \"{}\" from \"{}\" to \"{}\"",
+                old.name,
+                shown(old),
+                shown(new)
             )));
         }
     }

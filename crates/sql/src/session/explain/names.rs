@@ -456,17 +456,23 @@ impl<'a> Writer<'a> {
         outer: &[Columns],
     ) -> Option<Vec<String>> {
         let of_key = |key: &SortKey| {
-            let column = self.computed(&key.value, row, outer);
+            let keyed = key.value.without_key();
+            let program = keyed.as_ref().map_or(&key.value, |keyed| &keyed.0);
+            let column = self.computed(program, row, outer);
             if column.text.is_empty() {
                 return None;
             }
+            let collate = keyed
+                .as_ref()
+                .map(|keyed| format!(" COLLATE {}", keyed.1.shown));
+            let collate = collate.unwrap_or_default();
             let direction = if key.descending { " DESC" } else { "" };
             let nulls = match (key.descending, key.nulls_first) {
                 (false, true) => " NULLS FIRST",
                 (true, false) => " NULLS LAST",
                 _ => "",
             };
-            Some(format!("{}{direction}{nulls}", column.text))
+            Some(format!("{}{collate}{direction}{nulls}", column.text))
         };
         keys.iter().map(of_key).collect()
     }

@@ -378,7 +378,7 @@ impl Session {
 
     /// The type, its modifier and the collation that a column is to have.
     fn type_of(
-        &self,
+        &mut self,
         text: &str,
         catalog: &Arc<Catalog>,
         definition: &ColumnDef,
@@ -403,9 +403,7 @@ impl Session {
             ));
         }
         let collation = match &definition.coll_clause {
-            Some(clause) => {
-                bind::collation::resolve(text, catalog, clause, catalog.base_type(ty).0)?
-            }
+            Some(clause) => self.given_collation(text, catalog, clause, catalog.base_type(ty).0)?,
             None => catalog.domain_collation(ty),
         };
         Ok((ty, typmod, collation))

@@ -404,6 +404,7 @@ impl Session {
             Ok(ObjectType::ObjectType | ObjectType::ObjectDomain) => {
                 self.give_type(alter, owner.oid)
             }
+            Ok(ObjectType::ObjectCollation) => self.give_collation(alter, owner.oid),
             Ok(ObjectType::ObjectSchema) => {
                 let own = self.current_role(&catalog)?;
                 let old = catalog.schema(&name).cloned().ok_or_else(|| {
