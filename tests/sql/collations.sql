@@ -1,4 +1,4 @@
--- names: german swedish mixed towns parts
+-- names: towns mixed copied parts listed refused
 -- Collations of ICU and of one's own: what they order, what they make equal, where they are kept.
 create table towns (id int primary key, name text collate "de-x-icu", other text collate "sv-x-icu", plain text);
 insert into towns values
@@ -77,7 +77,7 @@ create collation shifted (provider = icu, locale = 'und-u-ka-shifted');
 create collation bytes (locale = 'C');
 create collation bytes from "C";
 create collation swedish from "sv-x-icu";
-create collation parts (lc_collate = 'C', lc_ctype = 'POSIX');
+create collation pieces (lc_collate = 'C', lc_ctype = 'POSIX');
 select collname, collprovider, collisdeterministic, collencoding, collcollate, collctype, colliculocale
     from pg_collation where oid >= 16384 order by collname;
 select plain from towns order by plain collate german;
@@ -191,7 +191,7 @@ execute asked ('B');
 deallocate asked;
 drop schema elsewhere cascade;
 drop table towns, mixed, copied cascade;
-drop collation phonebook, older, numbers, shifted, bytes, parts, any_case, any_letter;
+drop collation phonebook, older, numbers, shifted, bytes, pieces, any_case, any_letter;
 -- Parts, subqueries, windows, sorted sets.
 create table parts (id int primary key, a text collate "de-x-icu", b varchar(20) collate "sv-x-icu", c char(5) collate "en-x-icu", d text[] collate "de-x-icu", e text collate "C", f text collate "POSIX");
 insert into parts values (1,'ä','ä','ä',array['ä','b'],'ä','x'),(2,'z','z','z',array['z'],'z','y'),(3,'A','A','A',array['a'],'A','z'),(4,'b','b','b','{}','b','Z');
@@ -235,3 +235,21 @@ select tableoid::regclass, * from listed where x = 'ä';
 drop table parts, listed cascade;
 drop type comp;
 drop domain dom;
+-- Indexes.
+create table parts (id int primary key, a text collate "de-x-icu", b text);
+create index parts_a on parts (a);
+create index parts_b on parts (b collate "sv-x-icu" desc);
+create unique index parts_c on parts (upper(b) collate "de-x-icu", a collate "C" text_pattern_ops);
+create index parts_d on parts ((b collate "sv-x-icu"));
+create index parts_e on parts (a collate "de-x-icu");
+insert into parts values (1, 'ä', 'ä'), (2, 'z', 'z'), (3, 'b', null);
+insert into parts values (4, 'z', 'Z');
+select pg_get_indexdef(indexrelid), indcollation = array[100]::oidvector from pg_index where indrelid = 'parts'::regclass order by indexrelid;
+select id from parts where b > 'y' collate "sv-x-icu" order by b collate "sv-x-icu" desc;
+select id from parts where b = 'z';
+create collation dutch (provider = icu, locale = 'nl');
+create index parts_f on parts (b collate dutch);
+drop collation dutch;
+drop collation dutch cascade;
+select count(*) from pg_class where relname = 'parts_f';
+drop table parts;

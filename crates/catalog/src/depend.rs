@@ -562,6 +562,9 @@ fn table_dependencies(table: &Table, edges: &mut Edges) {
         for text in texts_of(index) {
             edges.add_named(keyed, text);
         }
+        for collation in &index.form.collations {
+            edges.add_collation(keyed, *collation);
+        }
     }
     for check in &table.checks {
         let constraint = Object::Constraint(check.oid);

@@ -18,7 +18,7 @@ use super::{
 use types::TypeId;
 
 /// The version of this encoding.
-const FORMAT: u64 = 11;
+const FORMAT: u64 = 12;
 
 /// The oldest that is read as well; any other is refused.
 const FORMAT_OLDEST: u64 = 4;
@@ -38,7 +38,8 @@ const FORMAT_OF_TRIGGERS: u64 = 7;
 const FORMAT_OF_PARTITIONS: u64 = 9;
 
 // Of format 10 are those whose indexes may have constraints that are checked later, and of format 11
-// those that may have exclusion constraints or options of columns, by flags that older ones never have.
+// those that may have exclusion constraints or options of columns, and of format 12 those whose keys may have
+// collations of their own, by flags that older ones never have.
 
 /// The row of a table.
 pub fn encode(table: &Table) -> Vec<u8> {
@@ -97,8 +98,15 @@ pub fn encode(table: &Table) -> Vec<u8> {
             u8::from(index.unique)
                 | u8::from(index.nulls_equal) << 1
                 | u8::from(index.checked.is_some()) << 2
-                | u8::from(index.exclusion.is_some()) << 3,
+                | u8::from(index.exclusion.is_some()) << 3
+                | u8::from(!index.form.collations.is_empty()) << 4,
         );
+        if !index.form.collations.is_empty() {
+            put_varint(&mut out, index.form.collations.len() as u64);
+            for collation in &index.form.collations {
+                put_varint(&mut out, u64::from(*collation));
+            }
+        }
         if let Some(checked) = &index.checked {
             checked::encode(checked, &mut out);
         }
@@ -306,8 +314,12 @@ fn read_options(reader: &mut Reader<'_>) -> Result<Vec<(String, String)>> {
 fn read_index(reader: &mut Reader<'_>, format: u64) -> Result<Index> {
     let (oid, name) = (reader.varint_as()?, reader.str()?.to_owned());
     let primary = reader.u8()? != 0;
-    // 1: unique; 2: NULLs are equal; 4: checked later; 8: of an exclusion constraint.
+    // 1: unique; 2: NULLs are equal; 4: checked later; 8: of an exclusion constraint; 16: with collations.
     let unique = reader.u8()?;
+    let collations = match unique & 16 {
+        0 => Vec::new(),
+        _ => read_list(reader, |reader| reader.varint_as())?,
+    };
     let checked = match unique & 4 {
         0 => None,
         _ => Some(checked::decode(reader)?),
@@ -335,7 +347,10 @@ fn read_index(reader: &mut Reader<'_>, format: u64) -> Result<Index> {
         include: read_list(reader, |reader| reader.varint_as())?,
         computed: read_part(reader, computed::decode)?.map(Box::new),
         form: match format >= FORMAT_OF_INDEX_FORMS {
-            true => index_form::decode(reader)?,
+            true => IndexForm {
+                collations,
+                ..index_form::decode(reader)?
+            },
             false => IndexForm::default(),
         },
     })
@@ -414,6 +429,7 @@ mod tests {
             form: IndexForm {
                 method: 405,
                 classes: vec![0, 4_217],
+                collations: vec![950, 0],
                 options: vec![("fillfactor".to_owned(), "70".to_owned())],
             },
         }

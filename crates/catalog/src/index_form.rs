@@ -15,6 +15,9 @@ pub struct IndexForm {
     pub method: u32,
     /// The operator class of each key, 0 for the default; nothing if all are.
     pub classes: Vec<u32>,
+    /// The collation of each key, 0 for that of what it is on; nothing if all are. The entries are in the
+    /// order of bytes under any.
+    pub collations: Vec<u32>,
     /// Its storage parameters, which mean nothing here.
     pub options: Vec<(String, String)>,
 }
@@ -24,6 +27,7 @@ impl Default for IndexForm {
         IndexForm {
             method: BTREE,
             classes: Vec::new(),
+            collations: Vec::new(),
             options: Vec::new(),
         }
     }
@@ -33,6 +37,11 @@ impl IndexForm {
     /// The operator class that was given for a key, or 0 for the default.
     pub fn class(&self, key: usize) -> u32 {
         self.classes.get(key).copied().unwrap_or(0)
+    }
+
+    /// The collation that was given for a key, or 0 for that of what it is on.
+    pub fn collation(&self, key: usize) -> u32 {
+        self.collations.get(key).copied().unwrap_or(0)
     }
 
     /// The oid of the operator class of a key of that type.
@@ -50,7 +59,7 @@ impl IndexForm {
     }
 }
 
-/// Appends the stored form.
+/// Appends the stored form, without collations.
 pub fn encode(form: &IndexForm, out: &mut Vec<u8>) {
     put_varint(out, u64::from(form.method));
     put_varint(out, form.classes.len() as u64);
@@ -72,6 +81,7 @@ pub fn decode(reader: &mut Reader<'_>) -> Result<IndexForm> {
     Ok(IndexForm {
         method: reader.varint_as()?,
         classes: read_list(reader, |reader| reader.varint_as())?,
+        collations: Vec::new(),
         options: read_list(reader, |reader| {
             Ok((reader.str()?.to_owned(), reader.str()?.to_owned()))
         })?,

@@ -10,9 +10,7 @@ use base::{Error, GroupId, Key, Result, SqlState, TreeId};
 
 use super::access::{Guarded, DATABASE_OWNER};
 use super::cluster::{self, insert_role, Address};
-use super::{
-    collation, depend, descriptor, routine, Catalog, Database, Index, Role, Routine, Schema, Table,
-};
+use super::{depend, descriptor, routine, Catalog, Database, Index, Role, Routine, Schema, Table};
 use crate::layout::{
     COLLATIONS, DATABASES, FIRST_USER_OID, NAMES, OIDS, RELATIONS, ROLES, ROUTINES, SCHEMAS, TREES,
 };
@@ -166,17 +164,23 @@ fn check_shared(table: &Table) -> Result<()> {
 fn check_keys(txn: &mut dyn Transaction, database: u32, table: &Table) -> Result<()> {
     let telling = table.indexes.iter();
     let telling = telling.filter(|index| index.is_unique() || index.exclusion.is_some());
-    let mut columns: Vec<usize> = telling.flat_map(Index::uses).collect();
+    let telling: Vec<_> = telling.collect();
+    let mut columns: Vec<usize> = telling.iter().flat_map(|index| index.uses()).collect();
     let parts = table.partition_key.iter().flat_map(|key| &key.parts);
     columns.extend(parts.flat_map(|part| part.uses.iter().copied()));
     let given = columns
         .into_iter()
         .filter_map(|place| table.columns.get(place));
-    for column in given.filter(|column| column.collation >= FIRST_USER_OID) {
+    let given = given.map(|column| column.collation);
+    let own = telling.iter().flat_map(|index| &index.form.collations);
+    for collation in given
+        .chain(own.copied())
+        .filter(|oid| *oid >= FIRST_USER_OID)
+    {
         let mut row = Vec::new();
-        let key = oid_key(&[database, column.collation]);
+        let key = oid_key(&[database, collation]);
         if txn.get(COLLATIONS, &key, &mut row)?
-            && !collation::decode(column.collation, &row)?.deterministic
+            && !super::collation::decode(collation, &row)?.deterministic
         {
             return Err(Error::unsupported(
                 "a key of texts under a collation that is not deterministic",

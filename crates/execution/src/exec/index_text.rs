@@ -173,6 +173,10 @@ fn described(
     let exclusion = index.exclusion.as_ref().filter(|_| of_constraint);
     let mut keys = keys(cx, table, index, pretty)?;
     for (place, key) in keys.iter_mut().enumerate() {
+        if let (given @ 1.., path) = (index.form.collation(place), search_path(cx)) {
+            let shown = cx.catalog.shown_collation(&path, given);
+            key.push_str(&format!(" COLLATE {}", shown.unwrap_or_default()));
+        }
         if let Some(class) = index.form.shown_class(place) {
             key.push(' ');
             key.push_str(&class_name(cx, class));

@@ -437,6 +437,9 @@ fn collations(catalog: &Catalog, rows: &mut Rows) {
 
 /// The collation of a key of an index, which is of that type.
 fn collation_of_key(table: &Table, index: &Index, place: usize, ty: TypeId) -> u32 {
+    if let given @ 1.. = index.form.collation(place) {
+        return given;
+    }
     let included = place.checked_sub(index.key_count());
     let column = match included {
         Some(place) => index.include.get(place).copied(),

@@ -15,8 +15,8 @@
 //! Keys in indexes: one on a text serves equality and the order of bytes, whatever collation its column has.
 //! What PostgreSQL only finds when it compares two values, two collations where one is needed, is refused
 //! before. Parameters of routines have the collation of their type, also where a call gives them a text under
-//! another. Of collations that are not deterministic: 0A000 where a subquery's rows are compared, and where a
-//! set operation looks for the same rows.
+//! another. Under collations that are not deterministic 0A000 where a set operation looks for the same rows, in
+//! grouping sets, and for DISTINCT in aggregates other than `count`.
 
 use std::rc::Rc;
 
@@ -129,9 +129,9 @@ impl Binder<'_> {
     /// As [`resolve`].
     pub(super) fn collate(&mut self, arg: Expr, clause: &CollateClause) -> Result<Expr> {
         let looked_in = (&**self.cx.catalog, self.cx.search_path);
-        let known = match &clause.collname[..] {
-            _ if self.stored => self.stored_collation(clause)?,
-            _ => given(self.cx.text, looked_in, clause, arg.ty)?,
+        let known = match self.stored {
+            true => self.stored_collation(clause)?,
+            false => given(self.cx.text, looked_in, clause, arg.ty)?,
         };
         let oid = known.oid;
         if let Some(recorded) = &mut self.recorded {
@@ -188,7 +188,8 @@ impl Binder<'_> {
                 Err(self.error(SqlState::of("42P21"), message, own.location))
             }
             Derivation::Conflict(_) => Err(undetermined(what)),
-            _ => {
+            Derivation::Default => Ok(None),
+            Derivation::Implicit | Derivation::Explicit => {
                 let known = self.cx.catalog.collation(own.oid);
                 Ok(known
                     .filter(|known| !known.is_bytewise())

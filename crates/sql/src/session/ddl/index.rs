@@ -24,6 +24,7 @@ use super::super::{CommandTag, Session, Sink};
 use super::table::{choose_name, cut_name};
 use super::texts;
 use catalog::access::must_own;
+use catalog::collation;
 use catalog::index_form::IndexForm;
 use catalog::operator_class::{
     extension_of, extension_of_method, is_inverted_gist, method_name, method_named, OperatorClass,
@@ -146,6 +147,7 @@ impl Session {
         let mut keys = Vec::new();
         let mut uses = Vec::new();
         let mut classes = Vec::new();
+        let mut collations = Vec::new();
         for node in &create.index_params {
             let element = index_element(node)?;
             let order = column_order(element, method)?;
@@ -167,12 +169,15 @@ impl Session {
                 uses.push(place);
             }
             let key = ComputedKey { source, order };
-            self.check_collation(catalog, element, key.type_id(table))?;
+            collations.push(self.key_collation(catalog, element, table, &key)?);
             classes.push(self.operator_class(catalog, element, method, key.type_id(table))?);
             keys.push(key);
         }
         if classes.iter().all(|class| *class == 0) {
             classes.clear();
+        }
+        if collations.iter().all(|collation| *collation == 0) {
+            collations.clear();
         }
         let mut include = Vec::new();
         for node in &create.index_including_params {
@@ -203,6 +208,7 @@ impl Session {
             form: IndexForm {
                 method,
                 classes,
+                collations,
                 options: index_options(method, Vec::new(), &create.options)?,
             },
             ..match is_inverted {
@@ -569,24 +575,32 @@ pub(super) fn index_element(node: &Node) -> Result<&IndexElem> {
 }
 
 impl Session {
-    /// COLLATE of a key.
-    fn check_collation(
+    /// The collation of a key, or 0 for that of what it is on.
+    fn key_collation(
         &mut self,
         catalog: &Arc<Catalog>,
         element: &IndexElem,
-        ty: TypeId,
-    ) -> Result<()> {
+        table: &Table,
+        key: &ComputedKey,
+    ) -> Result<u32> {
         if element.collation.is_empty() {
-            return Ok(());
+            return Ok(0);
         }
-        let oid = self.given_collation_named(catalog, element.collation.clone(), ty)?;
-        let known = catalog.collation(oid);
-        match known.is_none_or(|known| known.is_bytewise()) {
-            true => Ok(()),
-            false => Err(Error::unsupported(
-                "an index in the order of a collation of ICU",
-            )),
-        }
+        let ty = key.type_id(table);
+        let given = match self.given_collation_named(catalog, element.collation.clone(), ty)? {
+            0 => collation::of_type(ty),
+            given => given,
+        };
+        let own = match key.source {
+            KeySource::Column(place) => table.columns[place].collation,
+            KeySource::Expression { .. } => 0,
+        };
+        let own = if own == 0 {
+            collation::of_type(ty)
+        } else {
+            own
+        };
+        Ok(if own == given { 0 } else { given })
     }
 }
 

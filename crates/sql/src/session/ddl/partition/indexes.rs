@@ -165,6 +165,7 @@ pub(in super::super) fn same_index(wanted: &Index, known: &Index) -> bool {
         && wanted.columns == known.columns
         && wanted.include == known.include
         && keys(wanted) == keys(known)
+        && wanted.form.collations == known.form.collations
         && (wanted.form.method, &wanted.form.classes) == (known.form.method, &known.form.classes)
 }
 
