@@ -381,7 +381,11 @@ impl Catalog {
                 }
             }
             for member in &extension.members {
-                edges.add(Object::Routine(*member), DependencyKind::Member, own);
+                let member = match self.routine(*member) {
+                    Some(_) => Object::Routine(*member),
+                    None => Object::Relation(*member),
+                };
+                edges.add(member, DependencyKind::Member, own);
             }
             for id in extension.types() {
                 edges.add(Object::Type(*id), DependencyKind::Member, own);

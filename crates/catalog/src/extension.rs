@@ -15,7 +15,8 @@
 //! rows: they are there where their extension is, with oids that are the same everywhere.
 //!
 //! # Invariants
-//! - Each member is a routine of the database in the extension's schema, and of one extension only.
+//! - Each member is a routine or a view of the database in the extension's schema, and of one extension
+//!   only.
 //!
 //! # What it leaves out
 //! Extensions that are not here; scripts and members of one's own (ALTER EXTENSION
@@ -44,7 +45,7 @@ pub struct Extension {
     pub schema: u32,
     /// Which version of it there is.
     pub version: String,
-    /// The routines that it has made, by oid.
+    /// The routines and views that it has made, by oid.
     pub members: Vec<u32>,
 }
 
@@ -76,8 +77,8 @@ impl Catalog {
         self.extensions.iter().find(|known| known.oid == oid)
     }
 
-    /// The extension whose member a routine is.
-    pub fn extension_of_routine(&self, oid: u32) -> Option<&Extension> {
+    /// The extension whose member a routine or a view is.
+    pub fn extension_of_member(&self, oid: u32) -> Option<&Extension> {
         let mut all = self.extensions.iter();
         all.find(|known| known.members.contains(&oid))
     }

@@ -1,12 +1,25 @@
 //! The rows of extensions ([`super::extension`]), as DDL writes them.
 
-use base::engine::{Inserted, Transaction};
+use base::engine::{Inserted, Reading, Transaction};
 use base::Result;
 
 use super::cluster::{self, Address};
-use super::extension::{encode, Extension};
+use super::extension::{decode, encode, Extension};
 use super::layout::EXTENSIONS;
 use super::store;
+
+/// Whether a database has an extension of that name.
+///
+/// # Errors
+/// As reads.
+pub fn is_anywhere(txn: &mut dyn Reading, name: &str) -> Result<bool> {
+    let mut found = false;
+    store::scan(txn, EXTENSIONS, &[], 2, |_, row| {
+        found |= decode(row)?.name == name;
+        Ok(())
+    })?;
+    Ok(found)
+}
 
 /// Inserts an extension; false when there is one of that name.
 ///

@@ -47,7 +47,7 @@ use identity::Identity;
 pub use logging::{LogLevel, LogSettings, LoggedStatements, Verbosity};
 pub use procedural::{Checks, Procedural, VariableConflict};
 pub use severity::NoticeSeverity;
-pub use tracking::{TrackedRoutines, Tracking};
+pub use tracking::{QueryIds, TrackedRoutines, TrackedStatements, Tracking};
 use values::{
     follower_reads, kilobytes, milliseconds, seconds, with_memory_unit, with_unit,
     with_unit_of_seconds,

@@ -287,7 +287,8 @@ impl Function {
     pub fn columns(&self) -> Option<&'static [(&'static str, TypeId)]> {
         match self.body {
             Body::Records(records) => Some(records.columns),
-            Body::Native(_) | Body::Set(_) | Body::Session(_) => None,
+            Body::Session(which) => which.columns(),
+            Body::Native(_) | Body::Set(_) => None,
         }
     }
 

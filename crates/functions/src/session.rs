@@ -11,6 +11,10 @@
 //! Each group is matched by one module of the executor, in full: a function without an arm does
 //! not compile.
 
+use types::TypeId;
+
+use super::extensions::statements;
+
 /// A function that the session, the catalog or the cluster answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionFunction {
@@ -36,6 +40,8 @@ pub enum SessionFunction {
     Catalog(CatalogFunction),
     /// What was counted.
     Statistics(StatisticsFunction),
+    /// What was counted of statements.
+    Statements(StatementsFunction),
     /// It is found and typed, and answered 0A000 with its name.
     Unsupported,
 }
@@ -43,7 +49,20 @@ pub enum SessionFunction {
 impl SessionFunction {
     /// Whether it gives rows: the elements of an array.
     pub fn gives_rows(self) -> bool {
-        self == SessionFunction::Own(OwnFunction::ListeningChannels)
+        matches!(
+            self,
+            SessionFunction::Own(OwnFunction::ListeningChannels)
+                | SessionFunction::Statements(StatementsFunction::List)
+        )
+    }
+
+    /// The columns of its rows, if they have several.
+    pub fn columns(self) -> Option<&'static [(&'static str, TypeId)]> {
+        match self {
+            SessionFunction::Statements(StatementsFunction::List) => Some(statements::COLUMNS),
+            SessionFunction::Statements(StatementsFunction::Info) => Some(statements::INFO_COLUMNS),
+            _ => None,
+        }
     }
 
     /// Whether PUBLIC may not call it unless a superuser grants that.
@@ -64,6 +83,17 @@ impl SessionFunction {
                 )
         )
     }
+}
+
+/// What was counted of statements (`exec/statements.rs`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StatementsFunction {
+    /// A row for each statement.
+    List,
+    /// What is known of counting itself.
+    Info,
+    /// Forgets some, or all.
+    Reset,
 }
 
 /// What the session knows of itself (`exec/session_functions.rs`).

@@ -120,6 +120,9 @@ macro_rules! body {
     (session Statistics::$name:ident) => {
         $crate::table::body!(@Statistics StatisticsFunction $name)
     };
+    (session Statements::$name:ident) => {
+        $crate::table::body!(@Statements StatementsFunction $name)
+    };
     (session Catalog::$name:ident) => {
         $crate::table::body!(@Catalog CatalogFunction $name)
     };

@@ -73,6 +73,7 @@ pub mod sort;
 mod sorted_groups;
 mod spilled_join;
 mod staged;
+mod statements;
 pub mod statistics;
 pub mod subquery;
 pub mod trigger;

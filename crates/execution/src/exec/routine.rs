@@ -7,7 +7,7 @@ use std::sync::Arc;
 use base::{coro, Result};
 
 use super::program::Evaluate;
-use super::Exec;
+use super::{session_functions, Exec};
 use crate::kept::RowStore;
 use functions::{Body, Call};
 use planner::plan::{Program, RoutineCall, Row};
@@ -34,7 +34,19 @@ fn called(
         let made = match function.body {
             Body::Set(set) => coro::interruptible(|| set(&of, &args))??,
             Body::Records(records) => coro::interruptible(|| (records.rows)(&of, &args))??,
-            Body::Native(_) | Body::Session(_) => {
+            Body::Session(which) => {
+                match session_functions::call(cx, function, which, &args)? {
+                    Datum::Array(array) if which.gives_rows() => {
+                        for value in &array.elements {
+                            coro::work(16)?;
+                            rows.push(spread(call, value.clone()))?;
+                        }
+                    }
+                    value => rows.push(spread(call, value))?,
+                }
+                return Ok(Some(rows));
+            }
+            Body::Native(_) => {
                 rows.push(spread(call, function.call(&of, &args)?))?;
                 return Ok(Some(rows));
             }

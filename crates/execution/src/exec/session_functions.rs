@@ -9,7 +9,7 @@ use base::{Error, Result, SqlState};
 
 use super::{
     activity, advisory, catalog_functions, cluster_functions, outcomes, privilege_functions,
-    replication, sequences, sizes, statistics, Exec,
+    replication, sequences, sizes, statements, statistics, Exec,
 };
 use catalog::access::{Guarded, Privileges};
 use functions::session::OwnFunction;
@@ -47,6 +47,7 @@ pub fn call(
             catalog_functions::call(cx, which, function.result, args)
         }
         SessionFunction::Statistics(which) => statistics::call(cx, which, args),
+        SessionFunction::Statements(which) => statements::call(cx, which, args),
         SessionFunction::Unsupported => {
             Err(Error::unsupported(format!("function {}", function.name)))
         }

@@ -248,6 +248,9 @@ const ABOUT: &[(&str, &[Row])] = &[
         ("track_counts", Superuser, ""),
         ("track_functions", Superuser, ""),
     ]),
+    ("Statistics / Monitoring", &[
+        ("compute_query_id", Superuser, ""),
+    ]),
     ("Version and Platform Compatibility / Previous PostgreSQL Versions", &[
         ("escape_string_warning", User, ""),
         ("standard_conforming_strings", User, ""),
@@ -259,6 +262,11 @@ const ABOUT: &[(&str, &[Row])] = &[
         ("wal_level", Postmaster, ""),
     ]),
     ("Customized Options", &[
+        ("pg_stat_statements.max", Postmaster, ""),
+        ("pg_stat_statements.save", Sighup, ""),
+        ("pg_stat_statements.track", Superuser, ""),
+        ("pg_stat_statements.track_planning", Superuser, ""),
+        ("pg_stat_statements.track_utility", Superuser, ""),
         ("plpgsql.variable_conflict", Superuser, ""),
     ]),
 ];

@@ -26,7 +26,7 @@ pub struct DocumentedSetting {
 
 /// PostgreSQL's settings that clients set, and that nothing here depends on, with the reason. Those
 /// of its planner say so themselves.
-const WITHOUT_EFFECT: [(&str, &str); 15] = [
+const WITHOUT_EFFECT: [(&str, &str); 16] = [
     (
         "deadlock_timeout",
         "Deadlocks are looked for as soon as somebody waits.",
@@ -63,6 +63,10 @@ const WITHOUT_EFFECT: [(&str, &str); 15] = [
     (
         "maintenance_work_mem",
         "Indexes are built from the pages of their tables, in `shared_buffers`.",
+    ),
+    (
+        "pg_stat_statements.save",
+        "A node counts statements from its start, and keeps nothing of that.",
     ),
     (
         "random_page_cost",

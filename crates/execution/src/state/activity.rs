@@ -11,7 +11,7 @@
 //! other than those for locks, for the client and for replicas.
 
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::Arc;
 
 use base::coro::Interrupt;
@@ -190,6 +190,8 @@ pub struct Activity {
     held: AtomicBool,
     /// Which of its transactions is open; 0 for none.
     transaction: AtomicU64,
+    /// The id of its statement, or of its last one; 0 where there is none.
+    query_id: AtomicI64,
     /// What its transactions have done.
     tally: Mutex<Tally>,
 }
@@ -202,6 +204,7 @@ impl Activity {
             doing: Mutex::default(),
             held: AtomicBool::new(false),
             transaction: AtomicU64::new(0),
+            query_id: AtomicI64::new(0),
             tally: Mutex::default(),
         }
     }
@@ -214,6 +217,16 @@ impl Activity {
     /// A transaction of that number is open; 0 for none.
     pub fn set_transaction(&self, number: u64) {
         self.transaction.store(number, Ordering::Relaxed);
+    }
+
+    /// The id of its statement, or of its last one, if it has one.
+    pub fn query_id(&self) -> Option<i64> {
+        Some(self.query_id.load(Ordering::Relaxed)).filter(|id| *id != 0)
+    }
+
+    /// The statement has that id.
+    pub fn set_query_id(&self, id: i64) {
+        self.query_id.store(id, Ordering::Relaxed);
     }
 
     /// What its transactions have done, to be looked at or changed in an instant.
@@ -292,6 +305,7 @@ impl Activity {
         let ends = (0..=QUERY_BYTES_MAX.min(whole.len())).rev();
         let end = ends.into_iter().find(|end| whole.is_char_boundary(*end));
         let shown = &whole[..end.unwrap_or(0)];
+        self.set_query_id(0);
         let mut doing = self.doing.lock();
         doing.count_time(statement);
         doing.state = SessionState::Active;

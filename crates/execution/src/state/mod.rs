@@ -14,6 +14,7 @@ pub mod notify;
 pub mod prepared;
 pub mod secrets;
 mod sink;
+pub mod statements;
 pub mod statistics;
 
 use std::cell::RefCell;
@@ -36,7 +37,8 @@ use catalog::shared::Catalogs;
 use activity::{Activity, Registry, TlsInfo};
 use constraints::{Constraints, Transition};
 use notify::Notify;
-use statistics::{Counting, Snapshot};
+use statements::Statements;
+use statistics::{Counting, Snapshot, Statistics};
 
 pub use cursor::CursorInfo;
 pub use prepared::{Named, Prepared};
@@ -93,6 +95,8 @@ pub struct Shared {
     pub flight: Option<Flight>,
     /// What its transaction does, and what it has looked at of what was done.
     pub counting: Counting,
+    /// What is counted on its node, where there is one.
+    pub node_statistics: Option<Arc<Statistics>>,
     /// The temporary objects of the session, once there was one.
     pub local: Option<Local>,
     /// Warnings of the running statement's functions, which go before its next row.
@@ -261,7 +265,10 @@ impl Shared {
         warnings: Vec<Error>,
     ) -> Shared {
         let temp = engine.temp.clone();
+        let registry = start.registry.as_ref();
+        let node_statistics = registry.and_then(|registry| registry.statistics());
         Shared {
+            node_statistics,
             engine,
             env,
             start,
@@ -290,6 +297,13 @@ impl Shared {
             virtual_xid: 0,
             xid: 0,
         }
+    }
+
+    /// Where statements are counted; none while no database has the extension that shows it.
+    #[inline]
+    pub fn counted_statements(&self) -> Option<&Statements> {
+        let node = self.node_statistics.as_deref();
+        node.map(|node| &node.statements).filter(|all| all.is_on())
     }
 
     /// The transaction has ended: counts what it has done.

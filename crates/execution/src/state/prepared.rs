@@ -4,17 +4,19 @@
 //! session only those used lately are whole ([`Named`]); the others are parsed and planned again
 //! when they are used.
 
-use std::cell::RefCell;
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
+use base::env::Env;
 use base::{Result, TreeId};
 
 use super::{Column, Oid};
 use catalog::Catalog;
 use planner::bind::Bound;
-use syntax::parser::{Source, Statement, Strings};
+use syntax::parser::{self, Source, Statement, Strings};
 use types::TypeId;
 
 /// What a statement at rest takes beside its text.
@@ -182,6 +184,71 @@ pub struct Planned {
     pub seen: Option<TreesSeen>,
     /// How many rows tables had, by their trees, if it rests on that.
     pub sizes: Vec<(TreeId, u64)>,
+    /// By what its statement is counted.
+    pub counted: Counted,
+}
+
+/// By what a statement is counted ([`super::statements`]), which is found out once somebody counts it.
+#[derive(Debug, Default)]
+pub struct Counted {
+    /// None of what is never counted by itself.
+    source: Option<Source>,
+    identified: OnceCell<Identified>,
+    /// How long planning took, until that is counted.
+    planning: Cell<Option<Duration>>,
+}
+
+/// The id of a statement, and its text without constants.
+#[derive(Clone, Debug)]
+pub struct Identified {
+    /// The id; never 0.
+    pub id: i64,
+    /// The text.
+    pub text: Arc<str>,
+}
+
+impl Counted {
+    /// Of a statement with a plan that took so long to make, if anybody asks.
+    pub fn of(statement: &Statement, planning: Option<Duration>) -> Counted {
+        Counted {
+            source: Some(Source::of(statement)),
+            identified: OnceCell::new(),
+            planning: Cell::new(planning),
+        }
+    }
+
+    /// The statement's id and text.
+    ///
+    /// # Errors
+    /// As [`parser::normalize_beside`], the first time.
+    pub fn identified(&self, env: &Arc<dyn Env>) -> Result<Option<Identified>> {
+        let Some(source) = &self.source else {
+            return Ok(None);
+        };
+        if let Some(known) = self.identified.get() {
+            return Ok(Some(known.clone()));
+        }
+        let text = source.own_text();
+        let found = match source.strings() {
+            Strings::Conforming => {
+                let found = parser::normalize_beside(text, env)?;
+                Identified {
+                    id: found.id,
+                    text: found.text.into(),
+                }
+            }
+            Strings::Escaped => Identified {
+                id: parser::id_of_text(text),
+                text: text.into(),
+            },
+        };
+        Ok(Some(self.identified.get_or_init(|| found).clone()))
+    }
+
+    /// How long planning took, if that was asked for and was not counted yet.
+    pub fn take_planning(&self) -> Option<Duration> {
+        self.planning.take()
+    }
 }
 
 /// Where names that are not qualified are looked for, and what that follows from.
@@ -221,6 +288,7 @@ impl Prepared {
                 types: Vec::new(),
                 bound: None,
                 point: None,
+                counted: Counted::default(),
             }))),
         }
     }

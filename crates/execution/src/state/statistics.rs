@@ -32,6 +32,7 @@ use base::sync::Mutex;
 use base::Result;
 
 use super::activity::Activity;
+use super::statements::Statements;
 
 /// A transaction counts so many relations; what it does with more is not counted.
 const TRANSACTION_RELATIONS_MAX: usize = 10_000;
@@ -445,6 +446,8 @@ impl Totals {
 #[derive(Debug, Default)]
 pub struct Statistics {
     totals: Mutex<Totals>,
+    /// What statements have cost.
+    pub statements: Statements,
 }
 
 impl Statistics {

@@ -16,9 +16,10 @@
 use super::builtin::{self, function_name};
 use super::rows::{char, flag, oid, text, Rows};
 use super::{OfBinary, OfCatalog};
+use catalog::access::{default_acl, AclItem, Guarded, Privileges};
 use catalog::cluster::Address;
 use catalog::operator_class::{OperatorClass, METHODS_OF_EXTENSIONS, OF_EXTENSIONS};
-use catalog::system::{self, PLPGSQL, PLPGSQL_EXTENSION, QUORATE_EXTENSION};
+use catalog::system::{self, acl_items, PLPGSQL, PLPGSQL_EXTENSION, QUORATE_EXTENSION};
 use catalog::{Catalog, Extension, PG_CATALOG, QUORATE, SUPERUSER};
 use functions::extensions as built_in;
 use functions::{Aggregate, Cast, Operator};
@@ -80,6 +81,7 @@ pub(super) const MADE: &[OfCatalog] = &[
         }
     }),
     ("pg_depend", others_of_extensions),
+    ("pg_init_privs", first_privileges),
     ("pg_opclass", classes),
     ("pg_opfamily", families),
     ("pg_depend", classes_of_extensions),
@@ -164,6 +166,42 @@ fn made_methods(
 ) -> impl Iterator<Item = (&Extension, &'static (u32, &'static str, u8))> {
     let all = METHODS_OF_EXTENSIONS.iter();
     all.filter_map(|(name, method)| Some((catalog.extension(name)?, method)))
+}
+
+/// The privileges that members have had from the start, where the extension's script has said so: everybody
+/// reads its views, and nobody calls what it has revoked. A dump has what differs.
+fn first_privileges(catalog: &Catalog, rows: &mut Rows) {
+    let scripted = catalog.extensions.iter().filter(|made| {
+        let own = made.built_in();
+        own.is_some_and(|own| !own.script.is_empty())
+    });
+    for member in scripted.flat_map(|made| &made.members) {
+        let view = catalog.table_by_oid(*member);
+        let (class, kind, owner) = match (view, catalog.routine(*member)) {
+            (Some(view), _) => (Address::CLASS, Guarded::Table, view.owner),
+            (None, Some(routine)) => (Address::PROC, Guarded::Function, routine.owner),
+            (None, None) => continue,
+        };
+        if view.is_none() && !catalog.acls.contains_key(&Address::of(class, *member)) {
+            continue;
+        }
+        let mut acl = default_acl(kind, owner);
+        acl.retain(|item| item.grantee != 0);
+        if view.is_some() {
+            acl.push(AclItem {
+                grantee: 0,
+                grantor: owner,
+                privileges: Privileges::SELECT,
+                options: Privileges::NONE,
+            });
+        }
+        rows.push([
+            ("objoid", oid(*member)),
+            ("classoid", oid(class)),
+            ("privtype", char(b'e')),
+            ("initprivs", acl_items(catalog, &acl)),
+        ]);
+    }
 }
 
 /// That casts, aggregates and access methods are members of extensions.

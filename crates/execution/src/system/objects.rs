@@ -765,7 +765,8 @@ fn dependencies(catalog: &Catalog, rows: &mut Rows) {
         let (class, object, column) = match edge.dependent {
             // What a view looks at is what its rule depends on.
             Object::Relation(view)
-                if is_view(view) && !matches!(edge.referenced, Object::Schema(_)) =>
+                if is_view(view)
+                    && !matches!(edge.referenced, Object::Schema(_) | Object::Extension(_)) =>
             {
                 (REWRITE, rule_oid(view), 0)
             }

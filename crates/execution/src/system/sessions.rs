@@ -143,7 +143,7 @@ fn activity_row(
         Datum::text(state.name()),
         Datum::Null,
         Datum::Null,
-        Datum::Null,
+        activity.query_id().map_or(Datum::Null, Datum::Int8),
         Datum::text(secrets::mask(&doing.query)),
         Datum::text(match doing.is_automatic {
             true => "autovacuum worker",

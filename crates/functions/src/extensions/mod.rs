@@ -36,6 +36,7 @@ pub mod hstore;
 pub(crate) mod hstore_forms;
 pub(crate) mod ltree;
 pub(crate) mod pgcrypto;
+pub mod statements;
 pub mod trigram;
 pub(crate) mod unaccent;
 pub(crate) mod uuid;
@@ -60,7 +61,17 @@ pub struct Extension {
     functions: &'static [Function],
     operators: &'static [OperatorRow],
     pub(super) casts: &'static [CastRow],
+    inputs: &'static [Inputs],
+    /// What is made beside its functions, one statement after the other; `@extschema@` stands for the
+    /// schema.
+    pub script: &'static [&'static str],
 }
+
+/// What the inputs of a function are called, and what they are if they are not given, as SQL.
+pub(crate) type Inputs = (&'static str, &'static [Input]);
+
+/// The name of an input, and its default.
+pub type Input = (&'static str, Option<&'static str>);
 
 /// An extension without a name, which brings nothing.
 const NOTHING: Extension = Extension {
@@ -73,6 +84,8 @@ const NOTHING: Extension = Extension {
     functions: &[],
     operators: &[],
     casts: &[],
+    inputs: &[],
+    script: &[],
 };
 
 /// All of them, by name. Each may be moved to another schema.
@@ -130,6 +143,16 @@ pub static ALL: &[Extension] = &[
         types: &[TypeId::LTREE, TypeId::LQUERY, TypeId::LTXTQUERY],
         functions: ltree::FUNCTIONS,
         operators: ltree::OPERATORS,
+        ..NOTHING
+    },
+    Extension {
+        name: "pg_stat_statements",
+        version: "1.10",
+        comment: "track planning and execution statistics of all SQL statements executed",
+        trusted: false,
+        functions: statements::FUNCTIONS,
+        inputs: statements::INPUTS,
+        script: statements::SCRIPT,
         ..NOTHING
     },
     Extension {
@@ -206,6 +229,13 @@ impl Extension {
     /// Its functions.
     pub fn functions(&self) -> &'static [Function] {
         self.functions
+    }
+
+    /// What the inputs of one of its functions are called, where they have names.
+    pub fn inputs(&self, function: &Function) -> &'static [Input] {
+        let mut named = self.inputs.iter();
+        let found = named.find(|known| known.0 == function.name);
+        found.map_or(&[], |known| known.1)
     }
 
     /// The symbol of one of its functions.

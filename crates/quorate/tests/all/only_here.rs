@@ -1,4 +1,5 @@
-//! What PostgreSQL's packages do not have, and so cannot answer for: scripts of tests/quorate, whose
+//! What PostgreSQL's packages do not have, or the server of the tests does not load, and so cannot answer
+//! for: scripts of tests/quorate, whose
 //! output stands beside them and was read by somebody. They run through psql on one node, each in a
 //! database of its own; with `QUORATE_REWRITE_EXPECTED` their outputs are written anew, to be read
 //! again.

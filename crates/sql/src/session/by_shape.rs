@@ -219,11 +219,13 @@ impl Session {
             self.tell(sink)?;
             sink.row_description(columns)?;
         }
+        let begun = self.begin_counted(planned)?;
         let literals = std::mem::take(&mut self.literals);
         let outcome = self.run_with_literals(text, planned, &literals, sink);
         self.literals = literals;
         self.hand_on_notices(sink)?;
         let rows = outcome?;
+        self.end_counted(begun, rows);
         if self.state == State::Implicit {
             self.commit(sink)?;
         }

@@ -203,7 +203,9 @@ impl Session {
         }
         let count = self.cursors.len() + 1;
         self.cursor_memory.set(count * CURSOR_BYTES)?;
-        let query = self.start_query(planned.clone(), params)?;
+        let begun = self.begin_counted_at(&planned, false)?;
+        let mut query = self.start_query(planned.clone(), params)?;
+        query.counted = begun;
         let savepoints = self.open.as_ref().map_or(0, Open::depth);
         let name = info.name.clone();
         let cursor = NamedCursor {

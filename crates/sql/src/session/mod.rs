@@ -33,6 +33,7 @@ mod by_shape;
 mod characteristics;
 mod constraints;
 mod copy;
+mod counted;
 mod cursors;
 mod ddl;
 mod explain;
@@ -238,6 +239,7 @@ impl Session {
         txn.begin_statement()?;
         // The role is checked before the database, as PostgreSQL does.
         let role_known = store::role_named(txn.as_mut(), &start.user)?.is_some();
+        counted::look(&engine, &start, env.wall_clock().0)?;
         drop(txn);
         let no_such_role = || {
             Error::new(

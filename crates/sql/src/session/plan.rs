@@ -16,7 +16,7 @@ use catalog::user_type::EnumLabel;
 use catalog::{changes, shared, store, Catalog, Locale, RelationRef, Routine};
 use execution::exec::point;
 use execution::settings::planted;
-use execution::state::prepared::{Planned, SearchPath};
+use execution::state::prepared::{Counted, Planned, SearchPath};
 use execution::state::Prepared;
 use functions::search::dictionary::{self, Config, Dictionary};
 use functions::strings::quote_identifier;
@@ -845,6 +845,7 @@ impl Session {
                 .map(|column| TypeId(column.type_oid.0))
                 .collect();
             let planned = Planned {
+                counted: Counted::default(),
                 seen: seen.clone(),
                 sizes: Vec::new(),
                 catalog,
@@ -857,6 +858,7 @@ impl Session {
             };
             return Ok((planned, params, Watched::default()));
         }
+        let begun = self.planning_begins();
         let literals = watch.map(|watch| {
             let text = statement.text();
             Literals::of(text, watch.literals, watch.denied)
@@ -891,6 +893,10 @@ impl Session {
         let watched = literals.map(|literals| literals.watched());
         let returns_rows = !bound.columns.is_empty() || matches!(node, NodeEnum::SelectStmt(_));
         let planned = Planned {
+            counted: Counted::of(
+                statement,
+                begun.map(|begun| self.shared.env.now().since(begun)),
+            ),
             seen: kept_seen,
             sizes,
             own,

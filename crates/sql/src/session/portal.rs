@@ -19,6 +19,7 @@ use std::rc::Rc;
 use base::engine::ViewId;
 use base::{Debt, Error, Result, SqlState, TxnId};
 
+use super::counted::Begun;
 use super::in_use::Held;
 use super::run::Output;
 use super::Session;
@@ -42,6 +43,8 @@ pub(super) struct Running {
     forgotten: Forgotten,
     /// What stands behind the columns of the row that it has given last.
     hidden: Vec<Datum>,
+    /// What was counted of it, if that is to be counted once it has given its last row.
+    pub counted: Option<Begun>,
 }
 
 impl std::fmt::Debug for Running {
@@ -122,6 +125,7 @@ impl Session {
             view,
             forgotten: self.forgotten.clone(),
             hidden: Vec::new(),
+            counted: None,
         })
     }
 
@@ -163,6 +167,9 @@ impl Session {
             ));
         };
         open.txn.swap_view(running.view)?;
+        if let Some(counted) = &mut running.counted {
+            counted.goes_on(&*self.shared.env);
+        }
         let planned = running.held.planned.clone();
         let params = running.params.clone();
         let (rows, permit) = running.cursor.parts();
@@ -227,6 +234,14 @@ impl Session {
             Some(open) => open.txn.swap_view(running.view),
             None => Ok(()),
         };
-        outcome.and(swapped).map(|()| read)
+        outcome.and(swapped)?;
+        if let Some(mut counted) = running.counted.take() {
+            counted.rests(&*self.shared.env, read.rows);
+            match read.ended {
+                true => self.count_run(counted),
+                false => running.counted = Some(counted),
+            }
+        }
+        Ok(read)
     }
 }

@@ -83,7 +83,9 @@ impl Session {
         output: &mut Output<'_>,
     ) -> Result<CommandTag> {
         let planned = self.settle_plan(planned, |session| session.current_plan(prepared))?;
+        let begun = self.begin_counted(&planned)?;
         let rows = self.run_plan(&planned, params, output)?;
+        self.end_counted(begun, rows);
         let node = prepared.statement().map(|statement| statement.node());
         Ok(tag_of(node, rows))
     }
@@ -328,7 +330,9 @@ impl Session {
             Some(bound) if !bound.writes => {
                 let anew = |session: &mut Session| session.current_plan(prepared);
                 let planned = self.settle_plan(planned, anew)?;
-                let query = self.start_query(planned, params.into())?;
+                let begun = self.begin_counted(&planned)?;
+                let mut query = self.start_query(planned, params.into())?;
+                query.counted = begun;
                 Ok(Progress::Query(Box::new(query)))
             }
             Some(_) => {

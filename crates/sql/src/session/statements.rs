@@ -25,6 +25,7 @@ use pg_query::protobuf::{
 };
 
 use super::copy::options::truth_of;
+use super::counted;
 use super::explain;
 use super::plan::has_into;
 use super::utility::node_of;
@@ -462,7 +463,9 @@ impl Session {
             self.check_may_write(about.command)?;
             self.keep_outer_view()?;
         }
+        let begun = self.begin_counted_utility(given.statement);
         let done = run(self, given)?;
+        self.end_counted(begun, counted::rows_of(&done));
         if about.how == How::Definition {
             self.changed_catalog();
             self.audit(done.name, given.statement.own_text())?;

@@ -47,11 +47,19 @@ struct CTokensResult {
     error: *mut CError,
 }
 
+#[repr(C)]
+struct CNormalizeResult {
+    normalized_query: *mut c_char,
+    error: *mut CError,
+}
+
 extern "C" {
     fn pg_query_parse_protobuf_opts(input: *const c_char, options: c_int) -> CParseResult;
     fn pg_query_free_protobuf_parse_result(result: CParseResult);
     fn pg_query_scan_tokens(input: *const c_char) -> CTokensResult;
     fn pg_query_free_scan_tokens_result(result: CTokensResult);
+    fn pg_query_normalize(input: *const c_char) -> CNormalizeResult;
+    fn pg_query_free_normalize_result(result: CNormalizeResult);
 }
 
 /// What libpg_query has against a text.
@@ -102,6 +110,21 @@ fn parse_with(text: &CStr, options: c_int) -> Result<Vec<u8>, SyntaxError> {
             }
         };
         pg_query_free_protobuf_parse_result(result);
+        out
+    }
+}
+
+/// A text with parameters in the places of constants; none if it cannot be parsed.
+pub(super) fn normalize(text: &CString) -> Option<String> {
+    // SAFETY: as in `parse`.
+    unsafe {
+        let result = pg_query_normalize(text.as_ptr());
+        let is_good = result.error.is_null() && !result.normalized_query.is_null();
+        let out = is_good.then(|| {
+            let text = CStr::from_ptr(result.normalized_query);
+            text.to_string_lossy().into_owned()
+        });
+        pg_query_free_normalize_result(result);
         out
     }
 }

@@ -19,6 +19,7 @@
 //! a different error, or a meaning.
 
 mod ffi;
+pub mod normalize;
 pub mod shape;
 pub mod strings;
 
@@ -35,6 +36,7 @@ use base::{Error, Result, SqlState};
 use pg_query::protobuf;
 use prost::Message;
 
+pub use normalize::{id_of_text, normalize, Normalized};
 pub use pg_query::NodeEnum;
 pub use shape::{Literal, LiteralKind, Shape};
 pub use strings::{escape_warnings, Strings};
@@ -249,37 +251,65 @@ pub fn parse_beside(text: &str, strings: Strings, env: &Arc<dyn Env>) -> Result<
     if text.len() <= SHORT_TEXT_BYTES_MAX || !coro::inside() {
         return parse_here(text, strings);
     }
-    let mut held = Reservation::of(TREE);
-    held.grow(tree_bytes(text))?;
-    let order = Arc::new(Order {
-        held: Mutex::new(held),
-        ..Order::default()
-    });
-    let (taken, own) = (order.clone(), text.to_owned());
-    beside(&**env, "parse", move || {
-        // Whoever has ordered it may have given up while other texts came first.
-        if Arc::strong_count(&taken) == 1 {
-            return;
-        }
-        let parsed = coro::catch_panic(|| raw_statements(&own, strings));
-        let parsed = parsed.unwrap_or_else(|panic| Err(Error::internal(panic)));
-        *taken.parsed.lock() = Some(parsed);
-        taken.done.notify_all();
-    });
-    let parsed = || order.parsed.lock().take();
-    let statements = coro::wait(order.done.until(parsed))??;
-    let held = std::mem::take(&mut *order.held.lock());
+    let own = text.to_owned();
+    let parse = move || raw_statements(&own, strings);
+    let (statements, held) = ordered("parse", tree_bytes(text), env, parse)?;
     let beside = Some(env.clone());
     Ok(statements_of((text, strings), statements, beside, held))
 }
 
-/// A text that is to be parsed on another thread. The memory for it is taken until that has ended,
-/// whether or not somebody still waits.
-#[derive(Default)]
-struct Order {
-    parsed: Mutex<Option<Result<Vec<protobuf::RawStmt>>>>,
+/// As [`normalize`], on a thread of its own if the text is long, while others use this one.
+///
+/// # Errors
+/// 53200; the pending interrupt.
+pub fn normalize_beside(text: &str, env: &Arc<dyn Env>) -> Result<Normalized> {
+    if text.len() <= SHORT_TEXT_BYTES_MAX || !coro::inside() {
+        return Ok(normalize(text));
+    }
+    let own = text.to_owned();
+    let done = ordered("normalize", tree_bytes(text), env, move || {
+        Ok(normalize(&own))
+    });
+    Ok(done?.0)
+}
+
+/// What is to be done on another thread. The memory for it is taken until that has ended, whether or
+/// not somebody still waits.
+struct Order<T> {
+    outcome: Mutex<Option<Result<T>>>,
     done: Event,
     held: Mutex<Reservation>,
+}
+
+/// Has a job done on another thread, and waits for it; what it takes of memory is still held.
+fn ordered<T: Send + 'static>(
+    name: &'static str,
+    bytes: usize,
+    env: &Arc<dyn Env>,
+    job: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<(T, Reservation)> {
+    let mut held = Reservation::of(TREE);
+    held.grow(bytes)?;
+    let order = Arc::new(Order {
+        outcome: Mutex::new(None),
+        done: Event::default(),
+        held: Mutex::new(held),
+    });
+    let taken = order.clone();
+    beside(&**env, name, move || {
+        // Whoever has ordered it may have given up while other texts came first.
+        if Arc::strong_count(&taken) == 1 {
+            return;
+        }
+        let outcome = coro::catch_panic(job);
+        let outcome = outcome.unwrap_or_else(|panic| Err(Error::internal(panic)));
+        *taken.outcome.lock() = Some(outcome);
+        taken.done.notify_all();
+    });
+    let outcome = || order.outcome.lock().take();
+    let outcome = coro::wait(order.done.until(outcome))??;
+    let held = std::mem::take(&mut *order.held.lock());
+    Ok((outcome, held))
 }
 
 /// The memory that parsing and planning a text takes, about: what stands in quotes is only copied.

@@ -40,7 +40,7 @@ use super::run::Output;
 use super::statements::inner;
 use super::{CommandTag, Session, Sink};
 use catalog::Table;
-use execution::state::prepared::Planned;
+use execution::state::prepared::{Counted, Planned};
 use file::Server;
 use options::{Chosen, Options};
 use output::CopyOut;
@@ -190,6 +190,7 @@ impl Session {
         })?;
         self.check_same_tables(&catalog, &bound)?;
         let planned = Planned {
+            counted: Counted::default(),
             sizes: Vec::new(),
             seen,
             point: None,

@@ -20,10 +20,14 @@ use catalog::cluster::{self, Address};
 use catalog::depend::routine_text;
 use catalog::routine::{Argument, Language, Mode};
 use catalog::system::{PLPGSQL_EXTENSION, QUORATE_EXTENSION};
-use catalog::{extension_store, store, Catalog, Extension, Routine, TypeBody, UserType, SUPERUSER};
+use catalog::{
+    extension_store, store, Catalog, Extension, RelationRef, Routine, TypeBody, UserType, SUPERUSER,
+};
+use execution::state::statements::EXTENSION;
 use functions::extensions as built_in;
+use functions::strings::quote_identifier;
 use functions::{Function, Volatility};
-use syntax::parser::NodeEnum;
+use syntax::parser::{self, NodeEnum};
 
 /// The extensions that are there from the start.
 const FROM_THE_START: [(&str, u32); 2] = [
@@ -165,6 +169,7 @@ impl Session {
                 ));
             }
         }
+        self.run_script(found, &mut made, sink)?;
         let Some(open) = &mut self.open else {
             return Err(Error::internal("nothing is open"));
         };
@@ -175,6 +180,49 @@ impl Session {
         let address = Address::of(Address::EXTENSION, made.oid);
         cluster::put_comment(open.txn.as_mut(), database, address, Some(found.comment))?;
         self.changed_catalog();
+        if let (EXTENSION, Some(node)) = (name, &self.shared.node_statistics) {
+            let now = self.shared.env.wall_clock().0;
+            node.statements.switch(true, now);
+        }
+        Ok(())
+    }
+
+    /// Makes what an extension brings beside its functions and types. The views become members.
+    fn run_script(
+        &mut self,
+        found: &'static built_in::Extension,
+        made: &mut Extension,
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
+        if found.script.is_empty() {
+            return Ok(());
+        }
+        self.changed_catalog();
+        let catalog = self.current_catalog()?;
+        let schema = catalog.schema_by_oid(made.schema);
+        let schema = schema.map_or_else(String::new, |schema| quote_identifier(&schema.name));
+        for line in found.script {
+            let text = line.replace("@extschema@", &schema);
+            for statement in parser::parse(&text)? {
+                match statement.node() {
+                    NodeEnum::ViewStmt(create) => {
+                        self.create_view(&text, create, sink)?;
+                        self.changed_catalog();
+                        let catalog = self.current_catalog()?;
+                        let name = create.view.as_ref().map_or("", |view| &view.relname);
+                        if let Some(RelationRef::Table(view)) = catalog.relation(made.schema, name)
+                        {
+                            made.members.push(catalog.tables[view].oid);
+                        }
+                    }
+                    NodeEnum::GrantStmt(grant) => {
+                        self.grant(grant, sink)?;
+                        self.changed_catalog();
+                    }
+                    _ => return Err(Error::internal("a script that makes something else")),
+                }
+            }
+        }
         Ok(())
     }
 
@@ -337,6 +385,7 @@ impl Session {
                 ));
             }
         }
+        self.move_views(&catalog, &found, schema)?;
         let Some(open) = &mut self.open else {
             return Err(Error::internal("nothing is open"));
         };
@@ -348,6 +397,16 @@ impl Session {
 }
 
 impl Session {
+    fn move_views(&mut self, catalog: &Catalog, found: &Extension, schema: u32) -> Result<()> {
+        let views = found.members.iter();
+        let views = views.filter_map(|oid| catalog.table_by_oid(*oid));
+        for view in views.filter(|view| view.schema != schema) {
+            self.lock_exclusively(view)?;
+            self.move_relation(catalog, view, schema)?;
+        }
+        Ok(())
+    }
+
     fn move_types(&mut self, catalog: &Catalog, found: &Extension, schema: u32) -> Result<()> {
         let own = found.types().iter().filter_map(|id| catalog.user_type(*id));
         for old in own.filter(|old| old.schema != schema) {
@@ -365,9 +424,15 @@ impl Session {
 
 /// The routine by which a function of an extension is found.
 fn routine_of(of: &built_in::Extension, function: &Function) -> Routine {
-    let argument = |type_id: &types::TypeId| Argument {
-        type_id: *type_id,
-        ..Argument::default()
+    let mut inputs = of.inputs(function).iter();
+    let argument = |type_id: &types::TypeId| {
+        let (name, default) = inputs.next().copied().unwrap_or_default();
+        Argument {
+            name: name.to_owned(),
+            type_id: *type_id,
+            default: default.map(str::to_owned),
+            ..Argument::default()
+        }
     };
     let columns = function.columns().unwrap_or_default().iter();
     let columns = columns.map(|(name, type_id)| Argument {

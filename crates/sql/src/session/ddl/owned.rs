@@ -332,7 +332,8 @@ impl Session {
         let roots = |session: &mut Session| {
             let catalog = session.current_catalog()?;
             let tables = catalog.tables.iter().filter(|table| stands_alone(table));
-            let tables = tables.filter(|table| is_theirs(table.owner));
+            let alone = |oid: u32| catalog.extension_of_member(oid).is_none();
+            let tables = tables.filter(|table| is_theirs(table.owner) && alone(table.oid));
             let mut roots: Vec<_> = tables.map(|table| Object::Relation(table.oid)).collect();
             let schemas = catalog.schemas.iter();
             let schemas = schemas.filter(|schema| !is_local(schema.oid));
@@ -345,7 +346,6 @@ impl Session {
                 .routines
                 .iter()
                 .filter(|known| is_theirs(known.owner));
-            let alone = |oid: u32| catalog.extension_of_routine(oid).is_none();
             let routines = routines.filter(|routine| alone(routine.oid));
             roots.extend(routines.map(|routine| Object::Routine(routine.oid)));
             let extensions = catalog.extensions.iter();

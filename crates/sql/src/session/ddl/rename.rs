@@ -331,7 +331,12 @@ impl Session {
         Ok(tag(done))
     }
 
-    fn move_relation(&mut self, catalog: &Catalog, table: &Table, schema: u32) -> Result<()> {
+    pub(super) fn move_relation(
+        &mut self,
+        catalog: &Catalog,
+        table: &Table,
+        schema: u32,
+    ) -> Result<()> {
         let database = catalog.database.oid;
         let taken = |name: &str| {
             let schema = catalog

@@ -22,7 +22,7 @@ use catalog::local::is_local;
 use catalog::store::{self, duplicate_relation};
 use catalog::view::{SECURITY_BARRIER, SECURITY_INVOKER};
 use catalog::{Catalog, CheckOption, Column, RelationKind, RelationRef, Table, View};
-use execution::state::prepared::{Planned, SearchPath};
+use execution::state::prepared::{Counted, Planned, SearchPath};
 use planner::bind::collation::of_column;
 use planner::bind::fixed::FixedQuery;
 use planner::bind::{Bound, OutputColumn};
@@ -448,6 +448,7 @@ impl Session {
             }))
         });
         let planned = Rc::new(Planned {
+            counted: Counted::default(),
             sizes: Vec::new(),
             seen: None,
             point: None,

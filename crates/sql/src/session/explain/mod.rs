@@ -13,7 +13,7 @@
 //! | [`write`] | text, JSON, YAML and XML |
 //!
 //! # What it leaves out
-//! `Query Identifier`, as no identifiers are computed; `JIT`, as nothing is compiled.
+//! `JIT`, as nothing is compiled.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -216,6 +216,10 @@ impl Session {
             settings: match options.settings {
                 true => settings::changed(&self.shared.settings)?,
                 false => vec![],
+            },
+            id: match options.verbose {
+                true => self.explained_id(&planned)?,
+                false => None,
             },
             planned_in,
             planning: planning.filter(|_| options.buffers),

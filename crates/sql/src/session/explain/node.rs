@@ -125,6 +125,8 @@ pub(super) enum Value {
     /// With so many decimals.
     Number(f64, usize),
     Truth(bool),
+    /// A number that is a name.
+    Id(i64),
 }
 
 impl Value {

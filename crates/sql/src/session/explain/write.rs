@@ -21,6 +21,8 @@ use execution::exec::{Called, Calls, Figures, Space, Usage};
 pub(super) struct After {
     /// Settings, and their values.
     pub settings: Vec<(&'static str, String)>,
+    /// The id of the statement, if that is shown.
+    pub id: Option<i64>,
     /// How long planning took.
     pub planned_in: Duration,
     /// What it used, if that was counted.
@@ -71,6 +73,9 @@ fn write_after(after: &After, options: &Options, lines: &mut Vec<String>) {
             .collect();
         lines.push(format!("Settings: {}", settings.join(", ")));
     }
+    if let Some(id) = after.id {
+        lines.push(format!("Query Identifier: {id}"));
+    }
     if let Some(buffers) = after.planning.as_ref().and_then(used::buffers_line) {
         lines.push("Planning:".to_owned());
         lines.push(format!("  {buffers}"));
@@ -116,6 +121,9 @@ fn fields_after(after: &After, options: &Options) -> Vec<(&'static str, Tree)> {
         let settings = after.settings.iter();
         let settings = settings.map(|(name, value)| (*name, Tree::Leaf(Value::text(value))));
         fields.push(("Settings", Tree::Group(settings.collect())));
+    }
+    if let Some(id) = after.id {
+        fields.push(("Query Identifier", Tree::Leaf(Value::Id(id))));
     }
     if let Some(usage) = &after.planning {
         fields.push(("Planning", Tree::Group(used::buffers_fields(usage))));
@@ -409,6 +417,7 @@ fn plain(value: &Value) -> String {
         Value::Text(text) => text.clone(),
         Value::Number(number, decimals) => format!("{number:.decimals$}"),
         Value::Truth(truth) => truth.to_string(),
+        Value::Id(id) => id.to_string(),
     }
 }
 

@@ -474,6 +474,7 @@ impl Session {
         most: usize,
     ) -> Result<(u64, Rc<Planned>)> {
         let (planned, params) = self.settled(piece, slots)?;
+        let begun = self.begin_counted(&planned)?;
         let mut output = super::super::run::Output::Rows(rows, most);
         let count = match piece.kind {
             PieceKind::Function => self.run_plan(&planned, &params, &mut output)?,
@@ -481,6 +482,7 @@ impl Session {
                 session.run_plan(&planned, &params, &mut output)
             })?,
         };
+        self.end_counted(begun, count);
         Ok((count, planned))
     }
 

@@ -390,7 +390,9 @@ impl Session {
             }
             self.settle_plan(planned, |session| session.current_plan(&prepared))?
         };
+        let begun = self.begin_counted(&planned)?;
         let count = self.run_plan(&planned, params, &mut Output::Rows(rows, most))?;
+        self.end_counted(begun, count);
         let described = planned.columns.is_some().then(|| planned.clone());
         Ok((count, described))
     }
