@@ -34,9 +34,9 @@ pub(super) const INPUTS: &[super::Inputs] = &[
 /// What is made beside the functions, in the schema that stands for `@extschema@`.
 pub(super) const SCRIPT: &[&str] = &[
     "CREATE VIEW @extschema@.pg_stat_statements_info AS \
-     SELECT * FROM @extschema@.pg_stat_statements_info()",
+     SELECT * FROM @extschema@.pg_stat_statements_info() AS pg_stat_statements_info",
     "CREATE VIEW @extschema@.pg_stat_statements AS \
-     SELECT * FROM @extschema@.pg_stat_statements(true)",
+     SELECT * FROM @extschema@.pg_stat_statements(true) AS pg_stat_statements",
     "GRANT SELECT ON @extschema@.pg_stat_statements_info, @extschema@.pg_stat_statements TO PUBLIC",
     "REVOKE ALL ON FUNCTION @extschema@.pg_stat_statements_reset(oid, oid, bigint) FROM PUBLIC",
 ];
