@@ -280,3 +280,11 @@ insert into stock.shelf values (1, row(2.5, 'kg'), array[row(row(1, 'l'), null)]
 create table stock.shelves (first stock.shelf);
 insert into stock.shelves select s from stock.shelf s;
 create function stock.heavier(m stock.measure) returns stock.measure language sql as $$ select (m).amount + 1, (m).unit $$;
+
+create sequence stock.counted;
+create function stock.counts(n int default 1) returns bigint language sql return nextval('stock.counted') + n;
+create table stock.bodies (id bigint primary key default stock.counts(), note text);
+insert into stock.bodies(note) values ('first');
+create function stock.noted(n bigint) returns setof text language sql stable begin atomic select b.note from stock.bodies b where b.id = n; select upper(note) from stock.bodies where id > noted.n order by 1; end;
+create procedure stock.keep(n bigint, t text) language sql begin atomic insert into stock.bodies values (n, t) on conflict (id) do update set note = excluded.note; update stock.bodies set note = t where id = keep.n; delete from stock.bodies where note is null; end;
+create view stock.noted_twice as select stock.noted(id) from stock.bodies;

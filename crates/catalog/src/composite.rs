@@ -173,6 +173,24 @@ impl Catalog {
         found.map(|made| &**made)
     }
 
+    /// The places of its fields among the columns of a table or the attributes of a type, of which some
+    /// may have been dropped; none if it is no type of rows.
+    pub fn field_numbers(&self, id: TypeId) -> Option<Vec<usize>> {
+        match id.own_kind()? {
+            OwnKind::Row => {
+                let columns = self.table_of_rows(id)?.columns.iter().enumerate();
+                let live = columns.filter(|(_, column)| !column.dropped);
+                Some(live.map(|(place, _)| place).collect())
+            }
+            OwnKind::Composite => {
+                let attributes = self.composite(id)?.attributes.iter().enumerate();
+                let live = attributes.filter(|(_, attribute)| !attribute.name.is_empty());
+                Some(live.map(|(place, _)| place).collect())
+            }
+            _ => None,
+        }
+    }
+
     /// The fields of values of a type; none if it is no type of rows.
     pub fn fields(&self, id: TypeId) -> Option<Vec<Field>> {
         match id.own_kind()? {

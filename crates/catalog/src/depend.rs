@@ -29,7 +29,7 @@ use super::domain::Domain;
 use super::operator_class::extension_of;
 use super::routine::{built_in_trigger, Language};
 use super::view::named_by_oid;
-use super::{Catalog, Index, Policy, RelationRef, Routine, RoutineKind, Table, Uses, PG_CATALOG};
+use super::{Catalog, Index, Policy, RelationRef, Routine, Table, Uses, PG_CATALOG};
 use crate::layout::FIRST_USER_OID;
 use crate::local::is_local;
 use functions::strings::quote_identifier;
@@ -173,15 +173,10 @@ impl Object {
                 None => format!("type {}", id.0),
             },
             Object::Routine(oid) => match catalog.routine(oid) {
-                // An aggregate is a function here, as in PostgreSQL.
-                Some(routine) if routine.kind == RoutineKind::Aggregate => {
+                // Whatever it is, as in PostgreSQL.
+                Some(routine) => {
                     format!("function {}", routine_text(catalog, search_path, routine))
                 }
-                Some(routine) => format!(
-                    "{} {}",
-                    routine.kind.noun(),
-                    routine_text(catalog, search_path, routine)
-                ),
                 None => format!("function {oid}"),
             },
             Object::Extension(oid) => match catalog.extension_by_oid(oid) {

@@ -58,6 +58,7 @@ pub mod policy;
 pub mod routine;
 pub mod sequence;
 pub mod shared;
+pub mod sql_body;
 pub mod statistics;
 pub mod statistics_store;
 pub mod store;

@@ -7,9 +7,9 @@
 //! Overloads differ in the types of their inputs ([`Routine::inputs`]).
 //!
 //! # What it leaves out
-//! What a body names is looked up when it runs, as PostgreSQL does for bodies that are strings; for a
-//! body in standard SQL (`BEGIN ATOMIC`) the text has the names' oids ([`super::view`]) and
-//! [`Routine::uses`] says what it needs.
+//! What a body names is looked up when it runs, as PostgreSQL does for bodies that are strings; a body
+//! in standard SQL (`BEGIN ATOMIC`) has the names' oids ([`super::sql_body`]), and [`Routine::uses`]
+//! says what it needs.
 
 use std::sync::{Arc, OnceLock};
 
@@ -20,6 +20,7 @@ use base::{Error, Result};
 
 use super::descriptor::{put_text, read_text};
 use super::lists::read_list;
+use super::sql_body::{self, SqlBody};
 use super::view::{put_uses, read_uses, Uses};
 use super::Catalog;
 use types::TypeId;
@@ -193,11 +194,11 @@ pub struct Routine {
     pub rows: f32,
     /// Its SET clauses.
     pub settings: Vec<(String, String)>,
-    /// Its body.
+    /// Its body, if that is a string.
     pub body: String,
-    /// Whether the body stands in the statement itself, so that its names are fixed.
-    pub atomic: bool,
-    /// What such a body and the defaults need.
+    /// Its body, if that stands in the statement itself, so that its names are fixed.
+    pub sql_body: Option<Arc<SqlBody>>,
+    /// What such a body needs.
     pub uses: Vec<Uses>,
     /// Of an aggregate what it is made of; it has no body.
     pub aggregate: Option<Box<AggregateParts>>,
@@ -381,7 +382,7 @@ pub(super) fn encode(routine: &Routine) -> Vec<u8> {
         routine.strict,
         routine.security_definer,
         routine.leakproof,
-        routine.atomic,
+        routine.sql_body.is_some(),
     ] {
         out.push(u8::from(flag));
     }
@@ -396,6 +397,9 @@ pub(super) fn encode(routine: &Routine) -> Vec<u8> {
     }
     text(&mut out, &routine.body);
     put_uses(&mut out, &routine.uses);
+    if let Some(body) = &routine.sql_body {
+        sql_body::encode(body, &mut out);
+    }
     if let Some(parts) = &routine.aggregate {
         for number in [
             parts.transition,
@@ -461,7 +465,7 @@ pub(super) fn decode(row: &[u8]) -> Result<Routine> {
     let result_relation = reader.varint_as()?;
     let mut flag = || Ok::<_, Error>(reader.u8()? != 0);
     let (set, strict, security_definer) = (flag()?, flag()?, flag()?);
-    let (leakproof, atomic) = (flag()?, flag()?);
+    let (leakproof, has_sql_body) = (flag()?, flag()?);
     Ok(Routine {
         oid,
         schema,
@@ -476,7 +480,6 @@ pub(super) fn decode(row: &[u8]) -> Result<Routine> {
         strict,
         security_definer,
         leakproof,
-        atomic,
         volatility: reader.u8()?,
         parallel: reader.u8()?,
         cost: f32::from_bits(reader.varint_as()?),
@@ -486,6 +489,10 @@ pub(super) fn decode(row: &[u8]) -> Result<Routine> {
         })?,
         body: reader.str()?.to_owned(),
         uses: read_uses(reader)?,
+        sql_body: match has_sql_body {
+            true => Some(Arc::new(sql_body::decode(reader)?)),
+            false => None,
+        },
         aggregate: match kind {
             RoutineKind::Aggregate => Some(Box::new(read_parts(reader)?)),
             _ => None,

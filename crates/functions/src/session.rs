@@ -262,6 +262,7 @@ pub enum CatalogFunction {
     TriggerDefinition,
     ViewDefinition,
     FunctionDefinition,
+    FunctionSqlBody,
     FunctionArguments,
     FunctionIdentity,
     FunctionResult,

@@ -91,7 +91,7 @@ functions! {
     4086 "to_regnamespace" (TEXT) REGNAMESPACE "s" session Catalog::OidOfName;
     4093 "to_regrole" (TEXT) REGROLE "s" session Catalog::OidOfName;
     6120 "pg_get_replica_identity_index" (REGCLASS) REGCLASS "s" session Catalog::Nothing;
-    6197 "pg_get_function_sqlbody" (OID) TEXT "s" session Catalog::Nothing;
+    6197 "pg_get_function_sqlbody" (OID) TEXT "s" session Catalog::FunctionSqlBody;
     6205 "has_parameter_privilege" (NAME TEXT TEXT) BOOL "s" session Privilege::Parameter;
     6206 "has_parameter_privilege" (OID TEXT TEXT) BOOL "s" session Privilege::Parameter;
     6207 "has_parameter_privilege" (TEXT TEXT) BOOL "s" session Privilege::Parameter;

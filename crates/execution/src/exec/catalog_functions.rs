@@ -90,6 +90,13 @@ pub(super) fn call(
             Some(routine) => Ok(Datum::text(routine_text::definition(cx, routine)?)),
             None => function_definition(oid),
         },
+        Asked::FunctionSqlBody => Ok(match cx.catalog.routine(oid) {
+            Some(routine) => match routine_text::sql_body(cx, routine)? {
+                Some(body) => Datum::text(body),
+                None => Datum::Null,
+            },
+            None => Datum::Null,
+        }),
         Asked::FunctionArguments | Asked::FunctionIdentity => Ok(match cx.catalog.routine(oid) {
             Some(routine) => {
                 let with_defaults = which == Asked::FunctionArguments;

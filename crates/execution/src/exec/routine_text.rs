@@ -14,6 +14,7 @@ use super::Exec;
 use catalog::depend::shown_name;
 use catalog::routine::{Argument, Mode, Routine, RoutineKind};
 use functions::strings::quote_identifier;
+use planner::bind::sql_body::body_text;
 use planner::bind::stored;
 use types::TypeId;
 
@@ -109,6 +110,17 @@ fn setting_text(name: &str, value: &str) -> String {
     items.join(", ")
 }
 
+/// Its body in standard SQL, as `pg_get_function_sqlbody` shows it.
+///
+/// # Errors
+/// What binding a statement gives, if what it rests on is gone.
+pub(super) fn sql_body(cx: &Exec<'_>, routine: &Routine) -> Result<Option<String>> {
+    let path = search_path(cx);
+    let body = routine.sql_body.as_ref();
+    let shown = body.map(|body| body_text(binding(cx, &path), routine, body));
+    shown.transpose()
+}
+
 /// The statement that makes it again, as `pg_get_functiondef` shows it.
 ///
 /// # Errors
@@ -165,6 +177,10 @@ pub(super) fn definition(cx: &Exec<'_>, routine: &Routine) -> Result<String> {
         let value = setting_text(name, value);
         let name = quote_identifier(name);
         out.push_str(&format!(" SET {name} TO {value}\n"));
+    }
+    if let Some(body) = sql_body(cx, routine)? {
+        out.push_str(&format!("{body}\n"));
+        return Ok(out);
     }
     let word = routine.kind.noun();
     let mut tag = format!("${word}$");

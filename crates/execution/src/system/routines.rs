@@ -5,6 +5,7 @@ use super::rows::{array, char, flag, int, oid, small, text, vector, Rows};
 use super::OfCatalog;
 use catalog::cluster::Address;
 use catalog::routine::{Language, Mode, Routine, RoutineKind};
+use catalog::sql_body::SqlBody;
 use catalog::{system, Catalog};
 use types::{Array, Datum, TypeId};
 
@@ -42,6 +43,16 @@ fn procedures(catalog: &Catalog, rows: &mut Rows) {
     for routine in catalog.routines.iter() {
         procedure_row(catalog, routine, rows);
     }
+}
+
+/// A body in standard SQL as a `pg_node_tree`, which nobody but the catalog reads.
+fn node_of(body: &SqlBody) -> String {
+    let texts: Vec<_> = body
+        .statements
+        .iter()
+        .map(|statement| statement.text.as_str())
+        .collect();
+    format!("{{BODY}} {}", texts.join("; "))
 }
 
 fn chars(letters: impl Iterator<Item = u8>) -> Datum {
@@ -141,6 +152,13 @@ fn procedure_row(catalog: &Catalog, routine: &Routine, rows: &mut Rows) {
             ),
         ),
         ("prosrc", text(&routine.body)),
+        (
+            "prosqlbody",
+            match &routine.sql_body {
+                Some(body) => text(node_of(body)),
+                None => Datum::Null,
+            },
+        ),
         ("probin", or_null(of_library, text("$libdir/quorate"))),
         (
             "proconfig",

@@ -13,6 +13,7 @@ use crate::logical::conjuncts;
 use crate::paths::implies::{implied, normal};
 use crate::plan::{ComputedAccess, Expr, ExprKind};
 use catalog::access::Privileges;
+use catalog::view::BY_OID;
 use syntax::parser::NodeEnum;
 
 /// What rows are told apart by.
@@ -67,13 +68,18 @@ impl Binder<'_> {
             return Ok(None);
         };
         if !infer.conname.is_empty() {
-            let found = table
-                .indexes
-                .iter()
-                .position(|index| index.name == infer.conname && index.constraint != 0);
+            let fixed = infer.conname.strip_prefix(BY_OID).filter(|_| self.stored);
+            let is_it = |index: &catalog::Index| match fixed {
+                Some(oid) => oid.parse() == Ok(index.constraint),
+                None => index.name == infer.conname && index.constraint != 0,
+            };
+            let found = table.indexes.iter().position(is_it);
             return match found {
                 Some(place) => {
                     let index = &table.indexes[place];
+                    if let Some(recorded) = &mut self.recorded {
+                        recorded.arbiters.push((infer.location, index.constraint));
+                    }
                     let updates = clause.action == OnConflictAction::OnconflictUpdate as i32;
                     if updates && index.exclusion.is_some() {
                         return Err(Error::new(
@@ -114,6 +120,8 @@ impl Binder<'_> {
         let found: Vec<_> = (0..table.indexes.len()).filter(|at| fits(*at)).collect();
         match found.is_empty() {
             false => Ok(Some(found)),
+            // There may be one by the time it runs.
+            true if self.names_only => Ok(Some(Vec::new())),
             true => Err(Error::new(
                 SqlState::INVALID_COLUMN_REFERENCE,
                 "there is no unique or exclusion constraint matching the ON CONFLICT \
@@ -124,7 +132,7 @@ impl Binder<'_> {
 
     fn inferred(&mut self, infer: &InferClause, writable: &Writable) -> Result<Inferred> {
         let mut inferred = Inferred::default();
-        let scope = writable.scope(&writable.named().name);
+        let scope = writable.scope(writable.name());
         for node in &infer.index_elems {
             let NodeEnum::IndexElem(element) = inner(node)? else {
                 continue;

@@ -151,7 +151,7 @@ impl Binder<'_> {
     /// whatever the table has.
     fn updated_default(&mut self, writable: &Writable, name: &str, place: usize) -> Result<Expr> {
         let named = writable.named().clone();
-        let own = named.columns.iter().position(|column| column.name == name);
+        let own = writable.column_names().iter().position(|own| own == name);
         match own.filter(|_| named.kind == RelationKind::View) {
             Some(own) => self.default(&named, own),
             None => self.default(&writable.base, place),

@@ -30,7 +30,7 @@ use super::naming::parts_of;
 use super::scope::{Scope, ScopeTable};
 use super::select::{is_with_ties, sort_order};
 use super::stored::is_row_of;
-use super::{boxed, inner, strings, Binder, OutputColumn};
+use super::{boxed, inner, strings, Binder};
 use crate::deparse::layout::{shifted, spaced, Layout, ITEM, STEP};
 use crate::deparse::{expression, sort_key, window, Names, Style};
 use crate::plan::{Expr, ExprKind, SubQuery};
@@ -59,6 +59,8 @@ struct Level<'s> {
     names: &'s [Vec<String>],
     /// The texts of the queries inside its expressions, by where they stand.
     inside: &'s RefCell<HashMap<i32, String>>,
+    /// The arguments of the routine whose body is shown, and whether its name stands before theirs.
+    arguments: Option<(&'s OfRoutine, bool)>,
 }
 
 impl Level<'_> {
@@ -94,6 +96,21 @@ impl Names for Level<'_> {
             }
             None => "?".to_owned(),
         }
+    }
+
+    fn param(&self, place: usize) -> String {
+        let named = self.arguments.and_then(|(shared, is_qualified)| {
+            let name = shared
+                .arguments
+                .get(place)
+                .filter(|name| !name.is_empty())?;
+            let name = quote_identifier(name);
+            Some(match is_qualified {
+                true => format!("{}.{name}", quote_identifier(&shared.routine)),
+                false => name,
+            })
+        });
+        named.unwrap_or_else(|| format!("${}", place + 1))
     }
 
     fn row(&self, fields: &[Expr]) -> Option<String> {
@@ -204,7 +221,10 @@ impl Binder<'_> {
         self.nested(|binder| {
             let mut layout = Layout::default();
             let with = select.with_clause.as_ref();
-            let before = binder.with_clause(with, || parts_of(select), parent)?;
+            let paused = binder.pause_layout();
+            let before = binder.with_clause(with, || parts_of(select), parent);
+            binder.resume_layout(paused);
+            let before = before?;
             let text = binder.query_parts(select, parent, names, &mut layout);
             binder.forget_ctes(before);
             Ok(text?.map(|()| layout.out))
@@ -244,16 +264,17 @@ impl Binder<'_> {
         let done = match is_select {
             true => self.select_text(select, &scope, (names, united.as_deref()), layout),
             false => {
-                let hidden = self
-                    .shown_queries
-                    .as_mut()
-                    .and_then(|shown| shown.names.pop());
+                let hidden = self.shown_queries.as_mut().and_then(|shown| {
+                    shown.unnamed += 1;
+                    shown.names.pop()
+                });
                 let done = match is_alone(select) {
                     true => self.values_text(select, parent, layout),
                     false => self.united_text(select, parent, names, layout),
                 };
                 if let (Some(shown), Some(hidden)) = (&mut self.shown_queries, hidden) {
                     shown.names.push(hidden);
+                    shown.unnamed -= 1;
                 }
                 done
             }
@@ -265,12 +286,16 @@ impl Binder<'_> {
     }
 
     /// Gives the items of a query names that those around it do not have.
-    fn name_items(&mut self, scope: &Scope<'_>) {
+    pub(super) fn name_items(&mut self, scope: &Scope<'_>) {
+        self.name_items_after(scope, Vec::new());
+    }
+
+    /// As [`Binder::name_items`], where the first of them have these names.
+    pub(super) fn name_items_after(&mut self, scope: &Scope<'_>, mut own: Vec<String>) {
         let Some(shown) = &mut self.shown_queries else {
             return;
         };
-        let mut own: Vec<String> = Vec::new();
-        for item in &scope.tables {
+        for item in scope.tables.iter().skip(own.len()) {
             let is_taken = |name: &String| {
                 own.contains(name) || shown.names.iter().any(|names| names.contains(name))
             };
@@ -316,8 +341,13 @@ impl Binder<'_> {
             scope,
             names: &shown.names,
             inside: &shown.inside,
+            arguments: shown.arguments.as_ref().map(|of| {
+                let has_items = shown.names.iter().any(|names| !names.is_empty());
+                (of, has_items || shown.unnamed > 0)
+            }),
         };
         let style = Style {
+            flat: shown.flat,
             pretty: shown.pretty,
             indent: usize::try_from(at).unwrap_or(0),
             marked: true,
@@ -326,23 +356,19 @@ impl Binder<'_> {
         show(&level, self.cx.eval, style)
     }
 
-    fn with_text(
+    pub(super) fn with_text(
         &mut self,
         with: &WithClause,
         parent: Option<&Scope<'_>>,
         layout: &mut Layout,
     ) -> Result<Option<()>> {
         layout.level += STEP;
-        layout.text(if with.recursive {
-            " WITH RECURSIVE "
-        } else {
-            " WITH "
-        });
+        layout.text(self.opening(match with.recursive {
+            true => " WITH RECURSIVE ",
+            false => " WITH ",
+        }));
         for (place, item) in with.ctes.iter().enumerate() {
             let NodeEnum::CommonTableExpr(cte) = inner(item)? else {
-                return Ok(None);
-            };
-            let NodeEnum::SelectStmt(select) = boxed(&cte.ctequery)? else {
                 return Ok(None);
             };
             layout.text(if place > 0 { ", " } else { "" });
@@ -358,7 +384,11 @@ impl Binder<'_> {
                 _ => " AS (",
             });
             layout.keyword("", 0, 0, 0);
-            let Some(text) = self.query_text(select, parent, Called::Itself)? else {
+            let text = match boxed(&cte.ctequery)? {
+                NodeEnum::SelectStmt(select) => self.query_text(select, parent, Called::Itself)?,
+                statement => self.written_text(statement, Called::Itself)?,
+            };
+            let Some(text) = text else {
                 return Ok(None);
             };
             layout.text(&shifted(&text, layout.level));
@@ -370,76 +400,11 @@ impl Binder<'_> {
         Ok(Some(()))
     }
 
-    /// UNION and its kin.
-    fn united_text(
-        &mut self,
-        select: &SelectStmt,
-        parent: Option<&Scope<'_>>,
-        names: Called<'_>,
-        layout: &mut Layout,
-    ) -> Result<Option<()>> {
-        let (Some(left), Some(right)) = (&select.larg, &select.rarg) else {
-            return Ok(None);
-        };
-        let types = self.output_columns(select, parent)?;
-        let types: Vec<_> = types.iter().map(|column| column.ty).collect();
-        let nested = !is_alone(left) && (left.op != select.op || left.all != select.all);
-        if self
-            .part_text(left, (nested, false), parent, (names, &types), layout)?
-            .is_none()
-        {
-            return Ok(None);
-        }
-        if !nested {
-            layout.keyword("", 0, 0, 0);
-        }
-        layout.text(match SetOperation::try_from(select.op) {
-            Ok(SetOperation::SetopUnion) => "UNION ",
-            Ok(SetOperation::SetopIntersect) => "INTERSECT ",
-            _ => "EXCEPT ",
-        });
-        layout.text(if select.all { "ALL " } else { "" });
-        let nested = !is_alone(right);
-        if self
-            .part_text(right, (nested, true), parent, (names, &types), layout)?
-            .is_none()
-        {
-            return Ok(None);
-        }
-        // Columns are counted, as they have no names of their own here.
-        let mut order = Vec::new();
-        for node in &select.sort_clause {
-            let NodeEnum::SortBy(sort) = inner(node)? else {
-                return Ok(None);
-            };
-            let place = match boxed(&sort.node)? {
-                NodeEnum::AConst(constant) => match &constant.val {
-                    Some(Val::Ival(number)) => usize::try_from(number.ival).ok(),
-                    _ => None,
-                },
-                NodeEnum::ColumnRef(column) => {
-                    let wanted = strings(&column.fields);
-                    let own = self.output_columns(select, parent)?;
-                    let own = own.iter().position(|own| wanted == [own.name.as_str()]);
-                    own.map(|own| own + 1)
-                }
-                _ => None,
-            };
-            let Some(place) = place else {
-                return Ok(None);
-            };
-            order.push(format!("{place}{}", direction(sort)));
-        }
-        if !order.is_empty() {
-            layout.clause(" ORDER BY ", 1);
-            layout.text(&order.join(", "));
-        }
-        let scope = Scope::inside(parent);
-        self.limit_text(select, &scope, layout)
-    }
-
     /// Counts a query inside others; none where there are too many for their layout.
-    fn nested<T>(&mut self, run: impl FnOnce(&mut Self) -> Result<Option<T>>) -> Result<Option<T>> {
+    pub(super) fn nested<T>(
+        &mut self,
+        run: impl FnOnce(&mut Self) -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
         let depth = self.shown_queries.as_ref().map_or(0, |shown| shown.depth);
         if depth >= LAYOUT_DEPTH_MAX {
             return Ok(None);
@@ -455,121 +420,7 @@ impl Binder<'_> {
         done
     }
 
-    /// The columns of a query, as they call themselves.
-    fn output_columns(
-        &mut self,
-        select: &SelectStmt,
-        parent: Option<&Scope<'_>>,
-    ) -> Result<Vec<OutputColumn>> {
-        let laying = self.pause_layout();
-        let bound = self.select(select, parent);
-        self.resume_layout(laying);
-        Ok(bound?.columns)
-    }
-
-    /// One side of UNION and its kin: in parentheses or not, the right one or the left.
-    fn part_text(
-        &mut self,
-        part: &SelectStmt,
-        (nested, right): (bool, bool),
-        parent: Option<&Scope<'_>>,
-        (names, types): (Called<'_>, &[TypeId]),
-        layout: &mut Layout,
-    ) -> Result<Option<()>> {
-        if nested {
-            layout.text("(");
-            layout.keyword("", STEP, 0, 0);
-        } else if right {
-            layout.keyword("", 0, 0, 0);
-        }
-        let is_operand = !is_alone(part);
-        let ends = part.with_clause.is_some()
-            || !part.sort_clause.is_empty()
-            || part.limit_count.is_some()
-            || part.limit_offset.is_some();
-        if is_operand && ends {
-            return Ok(None);
-        }
-        // The columns of the first one have the names.
-        let names = match names {
-            Called::Itself if right => Called::Nothing,
-            names => names,
-        };
-        if is_operand {
-            let mut inside = Layout::default();
-            let united = self.nested(|binder| {
-                let layout = &mut inside;
-                binder.united_text(part, parent, names, layout)
-            })?;
-            if united.is_none() {
-                return Ok(None);
-            }
-            layout.text(&shifted(&inside.out, layout.level));
-        } else {
-            if let Some(shown) = &mut self.shown_queries {
-                shown.united = Some(types.to_vec());
-            }
-            let Some(text) = self.query_text(part, parent, names)? else {
-                return Ok(None);
-            };
-            let text = shifted(&text, layout.level);
-            match ends {
-                true => layout.text(&format!("({text})")),
-                false => layout.text(&text),
-            }
-        }
-        if nested && right {
-            layout.level -= STEP;
-            layout.keyword(")", 0, 0, 0);
-        } else if nested {
-            layout.keyword(") ", -STEP, 0, 0);
-        }
-        Ok(Some(()))
-    }
-
-    fn values_text(
-        &mut self,
-        select: &SelectStmt,
-        parent: Option<&Scope<'_>>,
-        layout: &mut Layout,
-    ) -> Result<Option<()>> {
-        if !select.sort_clause.is_empty() || select.limit_count.is_some() {
-            return Ok(None);
-        }
-        let scope = Scope::inside(parent);
-        self.name_items(&scope);
-        layout.level += STEP;
-        layout.text(" VALUES ");
-        // By column: whether a value has no type of its own, and whether one has.
-        let mut kinds: Vec<(bool, bool)> = Vec::new();
-        for (place, row) in select.values_lists.iter().enumerate() {
-            let NodeEnum::List(row) = inner(row)? else {
-                return Ok(None);
-            };
-            let mut values = Vec::new();
-            kinds.resize(row.items.len().max(kinds.len()), (false, false));
-            for (column, node) in row.items.iter().enumerate() {
-                let value = self.expr(inner(node)?, &scope, Place::plain("VALUES"))?;
-                match value.is_untyped() {
-                    true => kinds[column].0 = true,
-                    false => kinds[column].1 = true,
-                }
-                let value = self.settle(value)?;
-                values.push(self.shown_expr(&value, &scope, false, layout.level)?);
-            }
-            layout.text(if place > 0 { ", " } else { "" });
-            layout.text(&format!("({})", values.join(",")));
-        }
-        if kinds.contains(&(true, true)) {
-            return Ok(None);
-        }
-        if let Some(shown) = &mut self.shown_queries {
-            shown.names.pop();
-        }
-        Ok(Some(()))
-    }
-
-    fn limit_text(
+    pub(super) fn limit_text(
         &mut self,
         select: &SelectStmt,
         scope: &Scope<'_>,
@@ -604,7 +455,10 @@ impl Binder<'_> {
         layout: &mut Layout,
     ) -> Result<Option<()>> {
         layout.level += STEP;
-        layout.text(" SELECT");
+        layout.text(self.opening(match names {
+            Called::Returned => " RETURN",
+            _ => " SELECT",
+        }));
         let mut targets = Vec::new();
         let mut own_names = Vec::new();
         for (place, (expr, column)) in self
@@ -625,7 +479,7 @@ impl Binder<'_> {
             });
             own_names.push(column.name);
         }
-        let hides = matches!(names, Called::Nothing);
+        let called = names;
         let names = match names {
             Called::As(names) => names,
             _ => &own_names,
@@ -637,45 +491,12 @@ impl Binder<'_> {
         if !self.distinct_text(select, scope, &known, layout)? {
             return Ok(None);
         }
-        layout.text(" ");
-        for (place, (expr, name)) in targets.iter().zip(names).enumerate() {
-            let mut text = self.shown_expr(expr, scope, true, layout.level)?;
-            let own = match expr.kind {
-                ExprKind::Column(at) => self.shown_by(scope, 0, |level, _, _| {
-                    Ok(level
-                        .column(at, 0)
-                        .rsplit('.')
-                        .next()
-                        .unwrap_or("")
-                        .to_owned())
-                })?,
-                _ if hides => quote_identifier(UNNAMED),
-                _ => String::new(),
-            };
-            if own != quote_identifier(name) {
-                text.push_str(&format!(" AS {}", quote_identifier(name)));
-            }
-            layout.text(if place > 0 { "," } else { "" });
-            if place > 0 && !text.starts_with('\n') {
-                layout.clause("", ITEM);
-                layout.text(&text);
-            } else {
-                layout.item(&text, true);
-            }
-        }
-        let mut next = 0;
-        for (place, item) in select.from_clause.iter().enumerate() {
-            match place {
-                0 => layout.clause(" FROM ", 2),
-                _ => layout.text(","),
-            }
-            let Some(text) = self.item_text(item, scope, &mut next, layout.level)? else {
-                return Ok(None);
-            };
-            match place {
-                0 => layout.item(&text, true),
-                _ => layout.item(&text, false),
-            }
+        self.targets_text(&known, called, scope, layout)?;
+        if self
+            .items_text((" FROM ", &select.from_clause), scope, 0, layout)?
+            .is_none()
+        {
+            return Ok(None);
         }
         if let Some(condition) = self.where_clause(&select.where_clause, scope)? {
             let text = self.shown_expr(&condition, scope, false, layout.level)?;
@@ -689,6 +510,76 @@ impl Binder<'_> {
             return Ok(None);
         }
         self.limit_text(select, scope, layout)
+    }
+
+    /// The columns of a query, or what RETURNING gives, with the names that nobody would give them.
+    pub(super) fn targets_text(
+        &mut self,
+        targets: &Targets<'_>,
+        called: Called<'_>,
+        scope: &Scope<'_>,
+        layout: &mut Layout,
+    ) -> Result<()> {
+        layout.text(" ");
+        for (place, (expr, name)) in targets.exprs.iter().zip(targets.names).enumerate() {
+            let mut text = self.shown_expr(expr, scope, true, layout.level)?;
+            let own = match expr.kind {
+                ExprKind::Column(at) => self.shown_by(scope, 0, |level, _, _| {
+                    Ok(level
+                        .column(at, 0)
+                        .rsplit('.')
+                        .next()
+                        .unwrap_or("")
+                        .to_owned())
+                })?,
+                _ if matches!(called, Called::Nothing) => quote_identifier(UNNAMED),
+                _ => String::new(),
+            };
+            if own != quote_identifier(name) && !matches!(called, Called::Returned) {
+                text.push_str(&format!(" AS {}", quote_identifier(name)));
+            }
+            layout.text(if place > 0 { "," } else { "" });
+            if place > 0 && !text.starts_with('\n') {
+                layout.clause("", ITEM);
+                layout.text(&text);
+            } else {
+                layout.item(&text, true);
+            }
+        }
+        Ok(())
+    }
+
+    /// FROM or USING; its items begin at a place among those of the scope.
+    pub(super) fn items_text(
+        &mut self,
+        (words, items): (&str, &[Node]),
+        scope: &Scope<'_>,
+        mut next: usize,
+        layout: &mut Layout,
+    ) -> Result<Option<()>> {
+        for (place, item) in items.iter().enumerate() {
+            match place {
+                0 => layout.clause(words, 2),
+                _ => layout.text(","),
+            }
+            let Some(text) = self.item_text(item, scope, &mut next, layout.level)? else {
+                return Ok(None);
+            };
+            match place {
+                0 => layout.item(&text, true),
+                _ => layout.item(&text, false),
+            }
+        }
+        Ok(Some(()))
+    }
+
+    /// What begins a query: a space, where its lines are laid out.
+    pub(super) fn opening(&self, words: &'static str) -> &'static str {
+        let is_flat = self.shown_queries.as_ref().is_some_and(|shown| shown.flat);
+        match is_flat {
+            true => words.trim_start(),
+            false => words,
+        }
     }
 
     fn distinct_text(
@@ -923,13 +814,39 @@ pub(super) struct Shown {
     pub(super) names: Vec<Vec<String>>,
     /// The texts of queries inside expressions, by where they stand.
     inside: RefCell<HashMap<i32, String>>,
+    /// How many queries without names, UNION or VALUES, the one at work is inside of.
+    unnamed: usize,
+    /// Whether all is to stand on one line.
+    flat: bool,
+    /// The routine whose body is shown.
+    arguments: Option<OfRoutine>,
     /// Whether what is bound now is not shown.
     pub(super) paused: bool,
     /// How many queries the one at work is inside of.
     depth: usize,
     /// The types of the columns of the UNION or its kin that the query which is laid out next is a side
     /// of: those of its literals without a type.
-    united: Option<Vec<TypeId>>,
+    pub(super) united: Option<Vec<TypeId>>,
+}
+
+impl Shown {
+    /// The statements of the body of a routine; whether all of it is to stand on one line.
+    pub(super) fn of(routine: OfRoutine, flat: bool) -> Shown {
+        Shown {
+            flat,
+            arguments: Some(routine),
+            ..Shown::default()
+        }
+    }
+}
+
+/// What is known of the routine whose body is laid out, to all of its queries.
+#[derive(Debug, Default)]
+pub(super) struct OfRoutine {
+    /// Its name.
+    pub(super) routine: String,
+    /// The names of its inputs.
+    pub(super) arguments: Vec<String>,
 }
 
 /// Queries nested deeper are shown as they are stored: a layout takes more of the stack than binding.
@@ -945,18 +862,20 @@ pub(super) enum Called<'n> {
     As(&'n [String]),
     /// As it says itself.
     Itself,
+    /// It is RETURN, whose value has no name.
+    Returned,
     /// So too, but nobody sees it.
     Nothing,
 }
 
 /// The columns of a query.
-struct Targets<'t> {
-    exprs: &'t [Expr],
-    names: &'t [String],
+pub(super) struct Targets<'t> {
+    pub(super) exprs: &'t [Expr],
+    pub(super) names: &'t [String],
 }
 
 /// Whether a query is none of UNION and its kin.
-fn is_alone(select: &SelectStmt) -> bool {
+pub(super) fn is_alone(select: &SelectStmt) -> bool {
     matches!(
         SetOperation::try_from(select.op),
         Ok(SetOperation::SetopNone | SetOperation::Undefined)
@@ -964,7 +883,7 @@ fn is_alone(select: &SelectStmt) -> bool {
 }
 
 /// What stands behind a key of ORDER BY.
-fn direction(sort: &SortBy) -> &'static str {
+pub(super) fn direction(sort: &SortBy) -> &'static str {
     match sort_order(sort) {
         (false, false) => "",
         (false, true) => " NULLS FIRST",

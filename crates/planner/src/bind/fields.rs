@@ -160,8 +160,7 @@ impl Binder<'_> {
                 location,
             ));
         };
-        let mut found = fields.iter();
-        match found.position(|field| field.name == name) {
+        match self.place_of_field(ty, &fields, name) {
             Some(place) => Ok(self.field_at(value, &fields, place, location)),
             None => Err(self.error(
                 SqlState::UNDEFINED_COLUMN,
@@ -174,6 +173,28 @@ impl Binder<'_> {
                 location,
             )),
         }
+    }
+
+    /// The place of a field among those of a row of a type, by the name that the text at work has for it.
+    pub(super) fn place_of_field(
+        &mut self,
+        ty: TypeId,
+        fields: &[Field],
+        name: &str,
+    ) -> Option<usize> {
+        let numbers = self.cx.catalog.field_numbers(ty);
+        let body = self.cx.variables.and_then(|known| known.sql_body());
+        let known = body.and_then(|body| body.named(ty.0));
+        let place = match (&numbers, known) {
+            (Some(numbers), Some(known)) => numbers
+                .iter()
+                .position(|number| known.columns.get(*number).is_some_and(|own| own == name)),
+            _ => fields.iter().position(|field| field.name == name),
+        }?;
+        if let (Some(recorded), Some(numbers)) = (&mut self.recorded, numbers) {
+            recorded.fields.push((ty, numbers[place]));
+        }
+        Some(place)
     }
 
     /// `(value).name`: a field, or what a function of that name makes of the row.

@@ -13,7 +13,7 @@ use pg_query::protobuf::{Alias, Node, RangeVar, SelectStmt};
 
 use super::expr::Place;
 use super::scope::Scope;
-use super::{strings, Binder, OutputColumn};
+use super::{strings, Binder, OutputColumn, Variables};
 use crate::plan::Needed;
 use catalog::cast::note;
 use catalog::layout::FIRST_USER_OID;
@@ -22,7 +22,7 @@ use catalog::{Column, Table, Uses};
 use syntax::parser::{self, NodeEnum, Token, TokenKind};
 use types::own::kept_label;
 use types::range::ranges_of;
-use types::{Array, Bound, Datum, Range, TypeId};
+use types::{Array, Bound, Datum, OwnKind, Range, TypeId};
 
 /// What a text names, gathered while it is bound.
 #[derive(Debug, Default)]
@@ -50,6 +50,26 @@ pub struct Recorded {
     pub items: Vec<CalledItem>,
     /// Constraints without which the text would mean nothing.
     pub constraints: Vec<u32>,
+    /// Names of constraints: where ON begins that they follow, and which.
+    pub arbiters: Vec<(i32, u32)>,
+    /// Arguments of a function in SQL: where, and whether its name stands before theirs.
+    pub arguments: Vec<(i32, bool)>,
+    /// What is written to.
+    pub targets: Vec<WrittenTo>,
+    /// Columns of relations that are looked at, by their numbers.
+    pub looked_at: Vec<(u32, i16)>,
+    /// Fields of rows that are named: the type of the row, and the place of the column or the attribute.
+    pub fields: Vec<(TypeId, usize)>,
+}
+
+/// A relation that a statement names to write to it.
+#[derive(Debug)]
+pub struct WrittenTo {
+    location: i32,
+    /// The relation.
+    pub table: Arc<Table>,
+    /// The places of the columns that are given values.
+    pub given: Vec<usize>,
 }
 
 /// A call in FROM that gives rows of a table. The columns that the table has now are fixed, as those
@@ -156,6 +176,34 @@ impl Recorded {
         needed
     }
 
+    /// A relation is named to write to it.
+    pub fn target(&mut self, range: &RangeVar, table: &Arc<Table>) {
+        self.targets.push(WrittenTo {
+            location: range.location,
+            table: table.clone(),
+            given: Vec::new(),
+        });
+    }
+
+    /// What was named last to write to that relation.
+    pub fn target_of(&mut self, relation: u32) -> Option<&mut WrittenTo> {
+        let mut targets = self.targets.iter_mut().rev();
+        targets.find(|target| target.table.oid == relation)
+    }
+
+    /// An argument stands there; whether the function's name may stand before it.
+    pub fn argument(&mut self, location: i32, names: &[&str], known: &dyn Variables) {
+        let is_qualified = match names {
+            [label, name, ..] if known.label() == Some(label) => {
+                matches!(known.find(&[label, name]), Ok(Some(_)))
+            }
+            _ => false,
+        };
+        if !names[0].starts_with('$') {
+            self.arguments.push((location, is_qualified));
+        }
+    }
+
     /// The relations and columns that are named.
     pub fn uses(&self) -> Vec<Uses> {
         let mut uses: Vec<Uses> = Vec::new();
@@ -181,6 +229,22 @@ impl Recorded {
         }
         for oid in &self.constraints {
             relation(*oid);
+        }
+        for target in &self.targets {
+            let place = relation(target.table.oid);
+            let of_target = |looked: &&(u32, i16)| looked.0 == target.table.oid;
+            let looked_at = self.looked_at.iter().filter(of_target);
+            let places = looked_at.filter_map(|looked| usize::try_from(looked.1 - 1).ok());
+            let places = places.chain(target.given.iter().copied());
+            found.extend(places.map(|column| (place, column)));
+        }
+        for (_, oid) in &self.arbiters {
+            relation(*oid);
+        }
+        for (ty, column) in &self.fields {
+            if ty.own_kind() == Some(OwnKind::Row) {
+                found.push((relation(ty.own_number()), *column));
+            }
         }
         for item in &self.items {
             let place = relation(item.table);
@@ -249,7 +313,26 @@ pub fn fix(text: &str, recorded: &Recorded) -> Result<String> {
         let end = end_of_item(&tokens, at, named.alias.as_ref());
         edits.push((tokens[at].start, tokens[end].end, item(named)));
     }
+    for target in &recorded.targets {
+        let at = token_at(&tokens, target.location)?;
+        let end = end_of_item(&tokens, at, None);
+        let named = format!("{}.\"{}\"", quoted(BY_OID), target.table.oid);
+        edits.push((tokens[at].start, tokens[end].end, named));
+    }
+    for (location, oid) in &recorded.arbiters {
+        let name = tokens.get(token_at(&tokens, *location)? + 2);
+        let name = name.ok_or_else(|| Error::internal("a constraint without a name"))?;
+        edits.push((name.start, name.end, quoted(&format!("{BY_OID}{oid}"))));
+    }
+    for (location, is_qualified) in &recorded.arguments {
+        let at = tokens[token_at(&tokens, *location)?];
+        edits.push(match is_qualified {
+            true => (at.start, at.end, quoted(BY_OID)),
+            false => (at.start, at.start, format!("{}.", quoted(BY_OID))),
+        });
+    }
     edits.sort_by_key(|edit| edit.0);
+    edits.dedup();
     let mut out = String::with_capacity(text.len());
     let mut done = 0;
     for (start, end, new) in edits {

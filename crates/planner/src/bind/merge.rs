@@ -23,7 +23,6 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use base::engine::TableLock;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{
     CmdType, InsertStmt, MergeMatchKind, MergeStmt, MergeWhenClause, RangeVar, ResTarget,
@@ -31,7 +30,6 @@ use pg_query::protobuf::{
 
 use super::expr::Place;
 use super::foreign::Touch;
-use super::from::refuse_only;
 use super::given::given;
 use super::scope::{Scope, ScopeTable};
 use super::updatable::Writable;
@@ -139,8 +137,8 @@ impl Binder<'_> {
         let mut next = 0;
         let mut scope = Scope::default();
         let target = self.scan(table.clone(), None, &mut scope, true, &mut next)?;
-        let mut item = writable.item(&table.name, 0);
-        item.alias = self.alias(range.alias.as_ref(), &table.name, &mut item.columns)?;
+        let mut item = writable.item(writable.name(), 0);
+        item.alias = self.alias(range.alias.as_ref(), writable.name(), &mut item.columns)?;
         item.oid = scope.tables.first().and_then(|scanned| scanned.oid);
         // The source knows nothing of the target.
         let mut source_scope = Scope::default();
@@ -217,8 +215,7 @@ impl Binder<'_> {
                 format!("relation \"{name}\" cannot be the target of a modifying statement"),
             ));
         }
-        let table = self.table(range, TableLock::RowExclusive)?;
-        refuse_only(range, &table)?;
+        let table = self.table_written(range)?;
         // Whether there is a row that matches is told even by what does nothing.
         self.require_of(&table, Privileges::SELECT, 0);
         for when in whens {
@@ -231,7 +228,10 @@ impl Binder<'_> {
             self.require_of(&table, privileges, 0);
         }
         match table.kind {
-            RelationKind::Table | RelationKind::Partitioned => Ok(Writable::table(table)),
+            RelationKind::Table | RelationKind::Partitioned => {
+                let called = self.called_then(&table);
+                Ok(Writable::table(table).called(called))
+            }
             RelationKind::System => Err(denied("table", &table.name)),
             kind => Err(Error::new(
                 SqlState::FEATURE_NOT_SUPPORTED,
@@ -294,9 +294,9 @@ impl Binder<'_> {
         let places = self.insert_columns(&insert, writable)?;
         let named: Vec<String> = match insert.cols.is_empty() {
             true => {
-                let columns = table.columns.iter().filter(|column| !column.dropped);
-                let given = columns.take(when.values.len());
-                given.map(|column| column.name.clone()).collect()
+                let names = writable.column_names().into_iter();
+                let given = names.filter(|name| !name.is_empty());
+                given.take(when.values.len()).collect()
             }
             false => {
                 let names = insert.cols.iter().map(|node| match &node.node {

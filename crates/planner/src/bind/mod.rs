@@ -43,6 +43,8 @@ pub mod copy;
 mod current_of;
 mod definition;
 mod definition_from;
+mod definition_union;
+mod definition_write;
 pub mod domain;
 mod exclusion;
 pub mod expr;
@@ -84,6 +86,7 @@ pub mod scope;
 mod search_cycle;
 pub mod select;
 mod set_operation;
+pub mod sql_body;
 pub mod stored;
 #[cfg(test)]
 mod stored_tests;
@@ -116,6 +119,7 @@ use crate::plan::{narrow_below, Collated, CursorTable, Expr, ExprKind, Plan, Wit
 use catalog::access::column_in_address;
 use catalog::access::{Guarded, Privileges};
 use catalog::cluster::Address;
+use catalog::sql_body::SqlBody;
 use catalog::{Catalog, RelationKind, RelationRef, Table, PG_CATALOG};
 use syntax::parser::{char_position, NodeEnum};
 use types::{Datum, EvalContext, TypeId};
@@ -136,6 +140,11 @@ pub trait Variables {
         Conflict::Error
     }
 
+    /// What the arguments of a function in SQL may be qualified by.
+    fn label(&self) -> Option<&str> {
+        None
+    }
+
     /// The names of the fields of a record of that name, once it has any.
     fn fields(&self, _record: &str) -> Option<Vec<String>> {
         None
@@ -144,6 +153,11 @@ pub trait Variables {
     /// The table whose rows a trigger may refer to by that name, and whether as they are, rather than
     /// as they were.
     fn rows_named(&self, _name: &str) -> Option<(Arc<Table>, bool)> {
+        None
+    }
+
+    /// The body in standard SQL that the text at work is a statement of, as the catalog keeps it.
+    fn sql_body(&self) -> Option<&SqlBody> {
         None
     }
 }
@@ -318,6 +332,8 @@ impl<'a> Binder<'a> {
             .into_iter()
             .map(|ty| if ty.0 == 0 { TypeId::UNKNOWN } else { ty })
             .collect();
+        let of_body = cx.variables.and_then(|known| known.sql_body()).is_some();
+        let casts = of_body.then(|| cx.catalog.casts_of_text(cx.text)).flatten();
         Binder {
             cx,
             params,
@@ -334,8 +350,8 @@ impl<'a> Binder<'a> {
             query_depth: 0,
             records: Vec::new(),
             subqueries: 0,
-            stored: false,
-            casts: None,
+            stored: of_body,
+            casts,
             positional: false,
             nullable: 0,
             expanding: Vec::new(),
@@ -527,6 +543,9 @@ impl<'a> Binder<'a> {
     fn looks_at(&mut self, origin: (u32, i16)) {
         if origin.0 != 0 && origin.1 != 0 {
             let column = column_in_address(origin.1);
+            if let Some(recorded) = &mut self.recorded {
+                recorded.looked_at.push(origin);
+            }
             self.require(Guarded::Table, origin.0, Privileges::SELECT, column);
         }
     }

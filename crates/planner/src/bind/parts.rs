@@ -317,7 +317,7 @@ impl Binder<'_> {
                 assigned.location,
             ));
         };
-        let Some(place) = fields.iter().position(|known| known.name == field) else {
+        let Some(place) = self.place_of_field(target.ty, &fields, field) else {
             return Err(self.error(
                 SqlState::UNDEFINED_COLUMN,
                 format!(

@@ -107,7 +107,11 @@ fn stored_alias(tokens: &[Token], text: &str) -> (String, Vec<String>, usize) {
         token.is_some_and(|token| token.kind == TokenKind::Char(c))
     };
     let end = |at: usize| tokens.get(at).map_or(0, |token| token.end);
-    let Some(alias) = name(1) else {
+    // What is written to may have none.
+    let is_as = tokens
+        .first()
+        .is_some_and(|token| text[token.start..token.end].eq_ignore_ascii_case("as"));
+    let Some(alias) = name(1).filter(|_| is_as) else {
         return (String::new(), Vec::new(), 0);
     };
     let mut columns = Vec::new();
@@ -128,6 +132,11 @@ fn stored_alias(tokens: &[Token], text: &str) -> (String, Vec<String>, usize) {
 /// An item of FROM by its name, as anyone may write it: with a list of columns only where they have
 /// other names by now, and with those alone that were there when the text was stored.
 fn item_as_named(table: Option<&Arc<Table>>, name: &str, alias: &str, stored: &[String]) -> String {
+    if alias.is_empty() || stored.is_empty() && table.is_some_and(|table| !table.columns.is_empty())
+    {
+        let own = (!alias.is_empty()).then(|| format!(" AS {}", quote_identifier(alias)));
+        return format!("{name}{}", own.unwrap_or_default());
+    }
     let own = match table {
         Some(table) if table.name == alias => String::new(),
         _ => format!(" {}", quote_identifier(alias)),

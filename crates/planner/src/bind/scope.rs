@@ -326,9 +326,17 @@ impl Binder<'_> {
                 Ok((found.expr, found.origin))
             }
             (_, Some((place, ty, typmod))) => {
+                self.record_argument(names, location);
                 Ok((self.variable(place, ty, typmod, location), (0, 0)))
             }
             (_, None) => Err(self.missing_column(names, scope, location)),
+        }
+    }
+
+    /// Notes that these names mean an argument of a routine, if that is asked for.
+    pub(super) fn record_argument(&mut self, names: &[&str], location: i32) {
+        if let (Some(recorded), Some(known)) = (&mut self.recorded, self.cx.variables) {
+            recorded.argument(location, names, known);
         }
     }
 

@@ -18,7 +18,7 @@ use functions::strings::quote_identifier;
 use syntax::parser;
 use types::{Datum, TypeId};
 
-struct Columns<'a>(&'a Table);
+pub(super) struct Columns<'a>(pub(super) &'a Table);
 
 impl Names for Columns<'_> {
     fn column(&self, place: usize, _: usize) -> String {

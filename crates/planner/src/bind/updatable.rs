@@ -31,6 +31,7 @@ use crate::plan::{compile, Program};
 use crate::plan::{Expr, ExprKind};
 use catalog::access::Guarded;
 use catalog::access::Privileges;
+use catalog::sql_body::Known;
 use catalog::trigger::Events;
 use catalog::{CheckOption, Identity, RelationKind, Table};
 use syntax::parser::NodeEnum;
@@ -81,6 +82,8 @@ pub(super) struct Writable {
     view: Option<(Arc<Table>, Rc<Simple>)>,
     /// What those whose views stand in between need to read, if the statement reads what is named.
     pub reads: Vec<Required>,
+    /// What that and its columns are called, if not as they are now.
+    called: Option<Known>,
 }
 
 /// What is done to a view.
@@ -116,7 +119,30 @@ impl Writable {
             base,
             view: None,
             reads: Vec::new(),
+            called: None,
         }
+    }
+
+    /// The same, where what is named and its columns are called so.
+    pub(super) fn called(self, called: Option<Known>) -> Writable {
+        Writable { called, ..self }
+    }
+
+    /// What the columns of what is named are called, by place; nothing for one that cannot be named.
+    pub(super) fn column_names(&self) -> Vec<String> {
+        let columns = self.named().columns.iter().enumerate();
+        let name = |(place, column): (usize, &catalog::Column)| match &self.called {
+            _ if column.dropped => String::new(),
+            None => column.name.clone(),
+            Some(called) => called.columns.get(place).cloned().unwrap_or_default(),
+        };
+        columns.map(name).collect()
+    }
+
+    /// What is named is called so where it has no alias.
+    pub(super) fn name(&self) -> &str {
+        let called = self.called.as_ref();
+        called.map_or(&self.named().name, |called| &called.name)
     }
 
     /// The relations below the view that is named through which one of its columns is written, with
@@ -148,6 +174,12 @@ impl Writable {
     /// Its columns as an item of FROM that begins at a place of the row.
     pub(super) fn item(&self, alias: &str, start: usize) -> ScopeTable {
         let named = self.named();
+        let mut columns = table_columns(named);
+        if self.called.is_some() {
+            for (column, name) in columns.iter_mut().zip(self.column_names()) {
+                column.name = name;
+            }
+        }
         ScopeTable {
             table: Some(named.clone()),
             needed: Some(Rc::new(RefCell::new(vec![false; self.base.columns.len()]))),
@@ -155,7 +187,7 @@ impl Writable {
                 .view
                 .as_ref()
                 .map(|(_, simple)| moved(&simple.columns, start)),
-            ..ScopeTable::of(alias.to_owned(), table_columns(named), start)
+            ..ScopeTable::of(alias.to_owned(), columns, start)
         }
     }
 
@@ -169,16 +201,15 @@ impl Writable {
 
     /// The places of its columns in the table's row; none for what is no column of the table.
     pub(super) fn places(&self) -> Vec<(String, Option<usize>)> {
-        let named = self.named();
-        let shown = named.columns.iter().enumerate();
-        shown
-            .filter(|(_, column)| !column.dropped)
-            .map(|(at, column)| {
+        let names = self.column_names().into_iter().enumerate();
+        names
+            .filter(|(_, name)| !name.is_empty())
+            .map(|(at, name)| {
                 let place = match &self.view {
                     None => Some(at),
                     Some((_, simple)) => place_of(&simple.columns[at]),
                 };
-                (column.name.clone(), place)
+                (name, place)
             })
             .collect()
     }
@@ -420,6 +451,7 @@ impl Binder<'_> {
             base: below.as_ref().map_or(&table, |below| &below.base).clone(),
             view: below.map(|below| (table.clone(), Rc::new(below))),
             reads: Vec::new(),
+            called: None,
         };
         let mut item = writable.item(&alias, 0);
         item.columns = columns;
@@ -580,6 +612,7 @@ impl Binder<'_> {
             base: simple.base.clone(),
             view: Some((named, Rc::new(simple))),
             reads: Vec::new(),
+            called: None,
         })
     }
 

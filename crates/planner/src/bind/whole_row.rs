@@ -73,6 +73,7 @@ impl Binder<'_> {
         if !ty.is_composite() {
             return Ok(None);
         }
+        self.record_argument(names, location);
         let value = self.variable(place, ty, typmod, location);
         self.field(value, field, location).map(Some)
     }

@@ -75,8 +75,7 @@ impl Binder<'_> {
                 format!("relation \"{name}\" cannot be the target of a modifying statement"),
             ));
         }
-        let table = self.table(range, TableLock::RowExclusive)?;
-        refuse_only(range, &table)?;
+        let table = self.table_written(range)?;
         let privileges = match verb {
             Verb::Insert => Privileges::INSERT,
             Verb::Update => Privileges::UPDATE,
@@ -108,7 +107,26 @@ impl Binder<'_> {
                 format!("cannot change {} \"{}\"", table.kind.noun(), table.name),
             ));
         }
-        self.writable_with(table, verb, privileges)
+        let called = self.called_then(&table);
+        let writable = self.writable_with(table, verb, privileges)?;
+        Ok(writable.called(called))
+    }
+
+    /// The table that a statement names to write to it.
+    pub(super) fn table_written(&mut self, range: &RangeVar) -> Result<Arc<Table>> {
+        let table = self.table(range, TableLock::RowExclusive)?;
+        self.positional = false;
+        refuse_only(range, &table)?;
+        if let Some(recorded) = &mut self.recorded {
+            recorded.target(range, &table);
+        }
+        Ok(table)
+    }
+
+    /// What a table is called by the statement at work, if the catalog keeps that.
+    pub(super) fn called_then(&self, table: &Table) -> Option<catalog::sql_body::Known> {
+        let body = self.cx.variables.and_then(|known| known.sql_body())?;
+        body.named(table.oid).cloned()
     }
 
     pub(super) fn insert(&mut self, insert: &InsertStmt) -> Result<Written> {
@@ -128,7 +146,7 @@ impl Binder<'_> {
             .relation
             .as_ref()
             .and_then(|range| range.alias.as_ref());
-        let name = writable.named().name.clone();
+        let name = writable.name().to_owned();
         let name = alias.map_or(name, |alias| alias.aliasname.clone());
         let conflict = match &insert.on_conflict_clause {
             None => None,
@@ -320,10 +338,9 @@ impl Binder<'_> {
             // How many columns a query has is known later; it rarely has fewer than the table.
             _ => usize::MAX,
         };
-        let columns = writable.named().columns.iter();
-        let shown = columns.filter(|column| !column.dropped).take(given);
-        let names: Vec<_> = shown.map(|column| column.name.clone()).collect();
-        for name in names {
+        let mut names = writable.column_names();
+        names.retain(|name| !name.is_empty());
+        for name in names.into_iter().take(given) {
             self.require_named(writable, &name, Privileges::INSERT);
         }
         Ok(())
@@ -337,10 +354,14 @@ impl Binder<'_> {
         privileges: Privileges,
     ) {
         let table = writable.named().clone();
-        let mut columns = table.columns.iter();
-        let Some(place) = columns.position(|column| column.name == name && !column.dropped) else {
+        let mut names = writable.column_names().into_iter();
+        let Some(place) = names.position(|known| known == name && !known.is_empty()) else {
             return;
         };
+        let recorded = self.recorded.as_mut();
+        if let Some(target) = recorded.and_then(|recorded| recorded.target_of(table.oid)) {
+            target.given.push(place);
+        }
         self.require_of(&table, privileges, place as u32 + 1);
         // Through a view its owner writes.
         for (below, place, role) in writable.columns_below(place, self.checked_as) {
@@ -763,8 +784,8 @@ impl Binder<'_> {
                 self.scan(base, called.as_ref(), &mut scope, true, &mut next)?
             }
         };
-        let mut item = writable.item(&writable.named().name, 0);
-        item.alias = self.alias(alias, &writable.named().name, &mut item.columns)?;
+        let mut item = writable.item(writable.name(), 0);
+        item.alias = self.alias(alias, writable.name(), &mut item.columns)?;
         item.oid = scope.tables.first().and_then(|scanned| scanned.oid);
         scope.tables = vec![item];
         let others = self.bind_from(from, &mut scope, false, &mut next)?;

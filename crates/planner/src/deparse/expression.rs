@@ -22,6 +22,11 @@ pub trait Names {
     /// the query's own row, 1 that of the query around it.
     fn column(&self, place: usize, level: usize) -> String;
 
+    /// The parameter at a place.
+    fn param(&self, place: usize) -> String {
+        format!("${}", place + 1)
+    }
+
     /// What a record of these fields is called, if it is a row that has a name.
     fn row(&self, fields: &[Expr]) -> Option<String> {
         let _ = fields;
@@ -353,7 +358,8 @@ impl<'a> Writer<'a> {
                 Ok(())
             }
             ExprKind::Param(place) => {
-                let _ = write!(self.out, "${}", place + 1);
+                let param = self.names.param(*place);
+                self.text(&param);
                 Ok(())
             }
             ExprKind::Call(function, args, _) if is_constructor(function.0) => {
@@ -440,10 +446,7 @@ impl<'a> Writer<'a> {
             ExprKind::Window(call) => self.window_call(call),
             ExprKind::Grouping(args) => self.bracketed("GROUPING(", args, ")"),
             ExprKind::Subscript(array, index) => {
-                let plain = matches!(
-                    array.kind,
-                    ExprKind::Column(_) | ExprKind::Outer(..) | ExprKind::Param(_)
-                );
+                let plain = matches!(array.kind, ExprKind::Column(_) | ExprKind::Outer(..));
                 if !plain {
                     self.text("(");
                 }
@@ -648,10 +651,7 @@ impl<'a> Writer<'a> {
             ExprKind::Const(mask, _) => mask.as_i64().unwrap_or(0),
             _ => 0,
         };
-        let plain = matches!(
-            array.kind,
-            ExprKind::Column(_) | ExprKind::Outer(..) | ExprKind::Param(_)
-        );
+        let plain = matches!(array.kind, ExprKind::Column(_) | ExprKind::Outer(..));
         self.text(if plain { "" } else { "(" });
         self.put(array, true)?;
         self.text(if plain { "" } else { ")" });

@@ -88,6 +88,30 @@ pub(crate) fn spaced(text: &str) -> String {
     })
 }
 
+/// A text on one line: where a line would begin stands a space, unless one is there.
+pub(crate) fn flattened(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut parts = text.split('\n');
+    out.push_str(parts.next().unwrap_or_default());
+    for part in parts {
+        let marked = part
+            .strip_prefix(BEGIN)
+            .and_then(|rest| rest.split_once(END));
+        let Some((_, words)) = marked else {
+            // A line that begins inside of a literal.
+            out.push('\n');
+            out.push_str(part);
+            continue;
+        };
+        let is_apart = out.is_empty() || out.ends_with([' ', '(']) || words.starts_with([' ', ')']);
+        if !is_apart {
+            out.push(' ');
+        }
+        out.push_str(words);
+    }
+    out
+}
+
 fn replaced(text: &str, with: impl Fn(i32, i32) -> String) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -35,6 +35,7 @@ use catalog::access::{denied, Guarded, Privileges};
 use catalog::cluster::Address;
 use catalog::depend::routine_text;
 use catalog::routine::Language;
+use catalog::view::BY_OID;
 use catalog::{Routine, RoutineKind};
 use execution::exec::trigger::{Fired, Firing};
 use execution::exec::{self, Exec, Host};
@@ -428,26 +429,13 @@ impl Session {
 
     fn compile_sql(&mut self, call: &RoutineCall) -> Result<SqlCode> {
         let routine = &call.routine;
-        let mut names = Names {
-            label: Some(routine.name.clone()),
-            conflict: Conflict::Column,
-            ..Names::default()
-        };
-        let mut slots = Vec::new();
-        for (place, (input, ty)) in routine.inputs().zip(&call.types).enumerate() {
-            names.variables.push((format!("${}", place + 1), place));
-            if !input.name.is_empty() {
-                names.variables.push((input.name.clone(), place));
-            }
-            slots.push(Slot::of(&input.name, *ty));
-        }
+        let (names, slots) = arguments_of(call);
         let names = Rc::new(names);
-        self.refuse_escapes(&routine.body)?;
-        let texts = parser::parse(&routine.body)?;
+        let texts = self.texts_of(routine)?;
         let simple = texts.len() == 1 && !routine.security_definer && !routine.set;
-        let statements = texts.iter().map(|statement| {
+        let count = texts.len();
+        let statements = texts.into_iter().map(|text| {
             // Errors show the whole body, and where in it they are.
-            let text = statement.own_text().trim().to_owned();
             let before = routine.body.find(&text).unwrap_or(0);
             let before = routine.body.get(..before).unwrap_or_default();
             Piece {
@@ -468,10 +456,22 @@ impl Session {
         };
         Ok(SqlCode {
             name: routine.name.as_str().into(),
-            inlined: inlined && texts.len() == 1 && routine.kind == RoutineKind::Function,
+            inlined: inlined && count == 1 && routine.kind == RoutineKind::Function,
             statements: statements.collect(),
             slots,
         })
+    }
+
+    /// The statements of a function in SQL.
+    fn texts_of(&self, routine: &Routine) -> Result<Vec<String>> {
+        if let Some(body) = &routine.sql_body {
+            let texts = body.statements.iter();
+            return Ok(texts.map(|statement| statement.text.clone()).collect());
+        }
+        self.refuse_escapes(&routine.body)?;
+        let statements = parser::parse(&routine.body)?;
+        let texts = statements.iter().map(|statement| statement.own_text());
+        Ok(texts.map(|text| text.trim().to_owned()).collect())
     }
 
     /// Refuses the body of a function in SQL that could not run.
@@ -481,7 +481,13 @@ impl Session {
     pub(super) fn check_sql_body(&mut self, call: &RoutineCall) -> Result<()> {
         let code = self.compile_sql(call)?;
         let mut last = None;
-        for piece in &code.statements {
+        // Those of a body in standard SQL have been bound; only what the last one gives is to be known.
+        let bound = match (&call.routine.sql_body, kind_of(call)) {
+            (None, _) => 0,
+            (Some(_), ReturnKind::Nothing | ReturnKind::Procedure) => code.statements.len(),
+            (Some(_), _) => code.statements.len().saturating_sub(1),
+        };
+        for piece in code.statements.iter().skip(bound) {
             let compiled = self.compiled(piece, &code.slots)?;
             last = Some((
                 compiled.planned.types.clone(),
@@ -513,13 +519,20 @@ impl Session {
                 || own.is_some_and(|cast| cast.context <= CastContext::Assignment)
                 || find_coercion(from, to, CastContext::Assignment).is_some()
         };
+        // One column may be a row of all of them.
+        let is_row = |ty: TypeId| ty.is_composite() || ty == TypeId::RECORD;
+        let is_short = |types: &[TypeId], columns: &[(String, TypeId)]| {
+            columns.len() > 1 && types.iter().all(|ty| !is_row(*ty))
+        };
         match kind {
             ReturnKind::Value(ty) => match types.as_slice() {
                 [only] if fits(*only, ty) => Ok(()),
                 [only] => wrong(format!("Actual return type is {only}.")),
                 _ => wrong("Final statement must return exactly one column.".to_owned()),
             },
-            ReturnKind::Record(columns) if !columns.is_empty() && types.len() > 1 => {
+            ReturnKind::Record(columns)
+                if !columns.is_empty() && (types.len() > 1 || is_short(&types, &columns)) =>
+            {
                 if types.len() < columns.len() {
                     return wrong("Final statement returns too few columns.".to_owned());
                 }
@@ -685,7 +698,7 @@ impl Session {
         }
         let first = out.into_iter().next();
         let value = match (kind, first) {
-            (ReturnKind::Nothing, _) => Datum::text(""),
+            (ReturnKind::Nothing, _) => Datum::Null,
             (ReturnKind::Value(_), row) => row
                 .and_then(|row| row.into_iter().next())
                 .unwrap_or(Datum::Null),
@@ -892,6 +905,31 @@ fn filled(slots: &[Slot], inputs: &[usize], args: Vec<Datum>) -> Vec<Slot> {
         slots[*place].value = value;
     }
     slots
+}
+
+/// The arguments of a function in SQL as its statements name them. Those of a body in standard SQL are
+/// called as the catalog has them there.
+pub(super) fn arguments_of(call: &RoutineCall) -> (Names, Vec<Slot>) {
+    let routine = &call.routine;
+    let label = match &routine.sql_body {
+        None => routine.name.as_str(),
+        Some(_) => BY_OID,
+    };
+    let mut names = Names {
+        label: Some(label.to_owned()),
+        conflict: Conflict::Column,
+        sql_body: routine.sql_body.clone(),
+        ..Names::default()
+    };
+    let mut slots = Vec::new();
+    for (place, (input, ty)) in routine.inputs().zip(&call.types).enumerate() {
+        names.variables.push((format!("${}", place + 1), place));
+        if !input.name.is_empty() {
+            names.variables.push((input.name.clone(), place));
+        }
+        slots.push(Slot::of(&input.name, *ty));
+    }
+    (names, slots)
 }
 
 /// What the compiler is told of a routine.

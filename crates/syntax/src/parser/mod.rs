@@ -424,10 +424,18 @@ pub fn selection(node: &protobuf::Node, from: Option<protobuf::RangeVar>) -> pro
 /// # Errors
 /// XX000 when it cannot be written.
 pub fn deparse_query(select: &protobuf::SelectStmt) -> Result<String> {
+    deparse_statement(&NodeEnum::SelectStmt(Box::new(select.clone())))
+}
+
+/// A statement as SQL text, to be kept in the catalog.
+///
+/// # Errors
+/// XX000 when it cannot be written.
+pub fn deparse_statement(node: &NodeEnum) -> Result<String> {
     let text = large_stack(|| {
         let statement = protobuf::RawStmt {
             stmt: Some(Box::new(protobuf::Node {
-                node: Some(NodeEnum::SelectStmt(Box::new(select.clone()))),
+                node: Some(node.clone()),
             })),
             ..Default::default()
         };

@@ -33,6 +33,7 @@ mod routine;
 mod routine_options;
 mod schema;
 mod sequence;
+mod sql_body;
 pub(crate) mod system;
 mod table;
 mod tablespace;

@@ -69,19 +69,25 @@ impl Session {
             parallel: b'u',
             ..Routine::default()
         };
-        if create.sql_body.is_some() {
-            return Err(Error::unsupported("a body in standard SQL"));
-        }
-        let written = self.routine_options(&mut routine, &create.options)?;
+        let body = create.sql_body.as_deref();
+        let written = self.routine_options(&mut routine, &create.options, body.is_some())?;
         self.routine_arguments(&catalog, &mut routine, &create.parameters)?;
         self.routine_result(&catalog, &mut routine, create.return_type.as_ref())?;
-        let Some(written) = written else {
-            return Err(invalid("no function body specified"));
-        };
-        routine.body = written.body;
         let language = system::language_named(routine.language.name());
         self.may_write_in(language)?;
-        self.check_body_with_settings(text, &catalog, &routine, written.location)?;
+        let location = match (written, body) {
+            (None, None) => return Err(invalid("no function body specified")),
+            (Some(_), Some(_)) => return Err(invalid("duplicate function body specified")),
+            (None, Some(body)) => {
+                self.take_sql_body(text, &catalog, &mut routine, body)?;
+                -1
+            }
+            (Some(written), None) => {
+                routine.body = written.body;
+                written.location
+            }
+        };
+        self.check_body_with_settings(text, &catalog, &routine, location)?;
         self.put_routine(&catalog, routine, create.replace, sink)?;
         Ok(done)
     }
@@ -141,6 +147,8 @@ impl Session {
         )?;
         routine.oid = old.oid;
         routine.owner = old.owner;
+        // One that calls itself does not depend on itself.
+        routine.uses.retain(|uses| uses.relation != old.oid);
         self.update_routine(catalog, &old, &routine)
     }
 
@@ -480,7 +488,7 @@ impl Session {
                 let fields = error.fields_mut();
                 fields.internal_query = None;
                 let position = fields.internal_position.take().or(fields.position.take());
-                match position {
+                match position.filter(|_| routine.sql_body.is_none()) {
                     Some(position) => error.at(position + start),
                     None => {
                         let line = format!("SQL function \"{}\"", routine.name);
@@ -913,7 +921,7 @@ fn check_result(routine: &Routine, found: TypeId) -> Result<()> {
 }
 
 /// A call by which a body can be checked: polymorphic types stand for integers.
-fn example_call(catalog: &Catalog, routine: &Routine) -> RoutineCall {
+pub(super) fn example_call(catalog: &Catalog, routine: &Routine) -> RoutineCall {
     let example = |ty: TypeId| match ty {
         TypeId::ANYARRAY | TypeId::ANYCOMPATIBLEARRAY => {
             TypeId::INT4.array_of().unwrap_or(TypeId::INT4)

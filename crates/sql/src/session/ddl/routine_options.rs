@@ -22,6 +22,7 @@ impl Session {
         &mut self,
         routine: &mut Routine,
         options: &[Node],
+        has_sql_body: bool,
     ) -> Result<Option<Written>> {
         let mut written = None;
         let mut seen: Vec<String> = Vec::new();
@@ -59,6 +60,7 @@ impl Session {
         }
         match language {
             Some(language) => routine.language = language,
+            None if has_sql_body => routine.language = Language::Sql,
             None => return Err(invalid("no language specified")),
         }
         Ok(written)

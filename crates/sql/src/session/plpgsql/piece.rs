@@ -8,6 +8,7 @@ use base::{Error, Result, SqlState};
 
 use super::super::plan::Way;
 use super::super::{Column, Session};
+use catalog::sql_body::SqlBody;
 use catalog::Table;
 use execution::exec::program::Evaluate;
 use execution::exec::Exec;
@@ -104,6 +105,8 @@ pub struct Names {
     /// What names the rows of a trigger's statement, likewise: that, the table, whether it is the new
     /// rows.
     pub rows: Vec<(String, Arc<Table>, bool)>,
+    /// The body in standard SQL whose statements they are for, as the catalog keeps it.
+    pub sql_body: Option<Arc<SqlBody>>,
 }
 
 impl Names {
@@ -239,6 +242,14 @@ impl Variables for View<'_> {
         root.map_or(Conflict::Error, |names| names.conflict)
     }
 
+    fn label(&self) -> Option<&str> {
+        self.names.label.as_deref()
+    }
+
+    fn sql_body(&self) -> Option<&SqlBody> {
+        self.names.levels().last()?.sql_body.as_deref()
+    }
+
     fn fields(&self, record: &str) -> Option<Vec<String>> {
         let record = &self.slots[self.names.find(record)?];
         let shape = record.shape.as_ref().filter(|_| record.is_record)?;
@@ -295,6 +306,11 @@ impl Piece {
     pub fn explain(&self, mut error: Error) -> Error {
         let fields = error.fields_mut();
         if fields.internal_query.is_some() {
+            return error;
+        }
+        if self.names.sql_body.is_some() {
+            // Nobody has seen that text.
+            fields.position = None;
             return error;
         }
         if let Some(position) = fields.position.take() {

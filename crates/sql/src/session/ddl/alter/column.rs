@@ -502,6 +502,18 @@ fn refuse_used_column(catalog: &Catalog, table: &Table, place: usize) -> Result<
         )));
     }
     let names_it = |uses: &Uses| uses.relation == table.oid && uses.columns.contains(&place);
+    for routine in catalog.routines.iter() {
+        if routine.uses.iter().any(names_it) {
+            return Err(Error::new(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                "cannot alter type of a column used by a function or procedure",
+            )
+            .with_detail(format!(
+                "function {} depends on column \"{name}\"",
+                routine.signature()
+            )));
+        }
+    }
     for view in &catalog.tables {
         let mut policies = view.policies.iter();
         if let Some(policy) = policies.find(|policy| policy.uses.iter().any(names_it)) {
