@@ -380,6 +380,10 @@ mod tests {
         assert_eq!((all.all().len(), all.info().0), (100, 0));
         for id in 101..=10_000 {
             count(&all, id, 100);
+            // What is not used again loses to what is, however often it once was.
+            if id % 100 == 0 {
+                (1..=5).for_each(|often| count(&all, often, 100));
+            }
         }
         let left = all.all();
         assert!((90..=100).contains(&left.len()), "{}", left.len());
