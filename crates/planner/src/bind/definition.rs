@@ -351,7 +351,6 @@ impl Binder<'_> {
             pretty: shown.pretty,
             indent: usize::try_from(at).unwrap_or(0),
             marked: true,
-            ..Style::default()
         };
         show(&level, self.cx.eval, style)
     }

@@ -38,6 +38,9 @@ use functions::strings::quote_identifier;
 use syntax::parser::NodeEnum;
 use types::TypeId;
 
+/// A column that INSERT gives: as it is shown, and which it is, if it is all of that.
+type Given = (String, Option<usize>);
+
 /// What a statement writes to.
 struct Target {
     table: Arc<Table>,
@@ -270,7 +273,7 @@ impl Binder<'_> {
         count: usize,
         target: &Target,
         scope: &Scope<'_>,
-    ) -> Result<Option<Vec<(String, Option<usize>)>>> {
+    ) -> Result<Option<Vec<Given>>> {
         let names = target.writable.column_names();
         let shown = |place: usize| quote_identifier(&target.table.columns[place].name);
         let mut columns = Vec::new();
@@ -341,7 +344,7 @@ impl Binder<'_> {
     fn values_given(
         &mut self,
         row: &[Node],
-        columns: &[(String, Option<usize>)],
+        columns: &[Given],
         target: &Target,
         at: i32,
     ) -> Result<Vec<String>> {
