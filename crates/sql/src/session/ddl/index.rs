@@ -151,7 +151,8 @@ impl Session {
         for node in &create.index_params {
             let element = index_element(node)?;
             let order = column_order(element, method)?;
-            let source = match &element.expr {
+            let (expr, written) = without_collate(element);
+            let source = match expr {
                 None => KeySource::Column(named_column(table, &element.name)?),
                 Some(node) => match &node.node {
                     // Parentheses around a column change nothing.
@@ -169,7 +170,7 @@ impl Session {
                 uses.push(place);
             }
             let key = ComputedKey { source, order };
-            collations.push(self.key_collation(catalog, element, table, &key)?);
+            collations.push(self.key_collation(catalog, written, table, &key)?);
             classes.push(self.operator_class(catalog, element, method, key.type_id(table))?);
             keys.push(key);
         }
@@ -579,15 +580,15 @@ impl Session {
     fn key_collation(
         &mut self,
         catalog: &Arc<Catalog>,
-        element: &IndexElem,
+        written: &[Node],
         table: &Table,
         key: &ComputedKey,
     ) -> Result<u32> {
-        if element.collation.is_empty() {
+        if written.is_empty() {
             return Ok(0);
         }
         let ty = key.type_id(table);
-        let given = match self.given_collation_named(catalog, element.collation.clone(), ty)? {
+        let given = match self.given_collation_named(catalog, written.to_vec(), ty)? {
             0 => collation::of_type(ty),
             given => given,
         };
@@ -602,6 +603,19 @@ impl Session {
         };
         Ok(if own == given { 0 } else { given })
     }
+}
+
+/// What a key is on, and its collation: `x COLLATE y` is the same with parentheses around it.
+fn without_collate(element: &IndexElem) -> (Option<&Node>, &[Node]) {
+    let mut expr = element.expr.as_deref();
+    let mut written = element.collation.as_slice();
+    while let Some(NodeEnum::CollateClause(clause)) = expr.and_then(|node| node.node.as_ref()) {
+        expr = clause.arg.as_deref();
+        if written.is_empty() {
+            written = &clause.collname;
+        }
+    }
+    (expr, written)
 }
 
 /// The only part of a name.
