@@ -20,7 +20,7 @@ select repeat('x', 1000)::ltree;
 select nlevel(text2ltree(repeat('a.', 65534) || 'a'));
 select nlevel(text2ltree(repeat('a.', 65535) || 'a'));
 select text2ltree(repeat('a.', 65534) || 'a') || 'b';
-select ltree_cmp('a.b', 'a.b.c'), ltree_cmp('a.b.c', 'a.b'), ltree_cmp('a', 'b'), ltree_cmp('a', 'ab'), ltree_cmp('abcd', 'a'), ltree_cmp('a.b.c', 'a.c'), ltree_cmp('', 'a'), ltree_cmp('a', ''), ltree_cmp('a.bb.c', 'a.b.c.d'), ltree_cmp('a', 'a');
+select sign(ltree_cmp('a.b', 'a.b.c')), sign(ltree_cmp('a.b.c', 'a.b')), sign(ltree_cmp('a', 'b')), sign(ltree_cmp('a', 'ab')), sign(ltree_cmp('abcd', 'a')), sign(ltree_cmp('a.b.c', 'a.c')), sign(ltree_cmp('', 'a')), sign(ltree_cmp('a', '')), sign(ltree_cmp('a.bb.c', 'a.b.c.d')), sign(ltree_cmp('a', 'a'));
 select 'a.b'::ltree < 'a.b.c', 'a_b'::ltree > 'a.b', 'a'::ltree = 'a', 'a'::ltree <> 'a', 'A'::ltree <= 'a', 'ab'::ltree >= 'a.b';
 -- Functions.
 select subltree('a.b.c.d', 1, 3), subltree('a.b.c.d', 1, 1), subltree('a.b.c.d', 0, 10);
