@@ -39,7 +39,18 @@ impl Binder<'_> {
         };
         let outside = std::mem::replace(&mut self.cx, own);
         let ctes = std::mem::take(&mut self.ctes);
+        // Its text is none that the catalog keeps, and what it names is not named in a view that is made.
+        let recorded = self.recorded.take();
+        let stored = std::mem::take(&mut self.stored);
+        let positional = std::mem::take(&mut self.positional);
+        let casts = self.casts.take();
+        let nullable = std::mem::take(&mut self.nullable);
         let query = self.below(table, |binder| binder.select(select, None));
+        self.nullable = nullable;
+        self.casts = casts;
+        self.positional = positional;
+        self.stored = stored;
+        self.recorded = recorded;
         self.ctes = ctes;
         self.cx = outside;
         let query = query?;
