@@ -12,7 +12,8 @@
 //! software's settings ([`Custom`](super::Custom)), and the others are the list's.
 //!
 //! # What it leaves out
-//! What a server tells of its own files, addresses and sizes; such names are unknown (42704).
+//! What a server tells of its own files, addresses and sizes, and which ciphers it takes; such names are unknown
+//! (42704), as are those that only some minor versions have.
 
 use std::sync::LazyLock;
 
