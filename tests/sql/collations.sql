@@ -1,4 +1,4 @@
--- names: towns mixed copied parts listed refused
+-- names: towns mixed carbon parts listed refused
 -- Collations of ICU and of one's own: what they order, what they make equal, where they are kept.
 create table towns (id int primary key, name text collate "de-x-icu", other text collate "sv-x-icu", plain text);
 insert into towns values
@@ -54,8 +54,8 @@ select name < other from towns;
 select name || other from towns where id = 1;
 select name || other from towns order by name || other;
 select name < other collate "C" from towns where id < 4 order by id;
-select name collate "C" < other collate "de-x-icu" from towns;
-select name collate "C" || other collate "de-x-icu" from towns;
+select 'a' collate "C" < 'b' collate "de-x-icu";
+select 'a' collate "C" || 'b' collate "POSIX";
 select max(name || other) from towns;
 select upper(name || other) from towns;
 select greatest(name, other) from towns;
@@ -131,23 +131,23 @@ select g from later;
 select pg_get_viewdef('later'::regclass);
 select attname, collname from pg_attribute join pg_collation on pg_collation.oid = attcollation where attrelid = 'later'::regclass order by attnum;
 create or replace view later as select name, name || 'x' as more, plain collate swedish as g from towns;
-create table copied as select name, plain collate german as g from towns;
-select attname, collname from pg_attribute join pg_collation on pg_collation.oid = attcollation where attrelid = 'copied'::regclass and attnum > 0 order by attnum;
+create table carbon as select name, plain collate german as g from towns;
+select attname, collname from pg_attribute join pg_collation on pg_collation.oid = attcollation where attrelid = 'carbon'::regclass and attnum > 0 order by attnum;
 create table refused as select name || other as both from towns;
-alter table copied add check (g > 'A' collate german);
-select pg_get_constraintdef(oid) from pg_constraint where conrelid = 'copied'::regclass;
-alter table copied alter column name type text collate swedish;
-select name from copied order by name limit 3;
+alter table carbon add check (g > 'A' collate german);
+select pg_get_constraintdef(oid) from pg_constraint where conrelid = 'carbon'::regclass;
+alter table carbon alter column name type text collate swedish;
+select name from carbon order by name limit 3;
 create domain town as text collate swedish check (value > 'a');
 select attcollation = (select oid from pg_collation where collname = 'swedish') from pg_attribute
-    where attrelid = 'copied'::regclass and attname = 'name';
+    where attrelid = 'carbon'::regclass and attname = 'name';
 alter collation german rename to deutsch;
 alter collation deutsch rename to swedish;
 create schema elsewhere;
 alter collation deutsch set schema elsewhere;
 select g from later limit 1;
 select pg_get_viewdef('later'::regclass);
-select pg_get_constraintdef(oid) from pg_constraint where conrelid = 'copied'::regclass;
+select pg_get_constraintdef(oid) from pg_constraint where conrelid = 'carbon'::regclass;
 alter collation deutsch refresh version;
 alter collation elsewhere.deutsch refresh version;
 comment on collation elsewhere.deutsch is 'as they say';
@@ -161,7 +161,7 @@ drop collation "C";
 drop collation elsewhere.deutsch cascade;
 select * from later;
 drop collation swedish cascade;
-select column_name from information_schema.columns where table_name = 'copied';
+select column_name from information_schema.columns where table_name = 'carbon';
 -- Other roles'.
 create role collator;
 create role another;
@@ -190,7 +190,7 @@ prepare asked (text) as select name from towns where name < $1 order by name;
 execute asked ('B');
 deallocate asked;
 drop schema elsewhere cascade;
-drop table towns, mixed, copied cascade;
+drop table towns, mixed, carbon cascade;
 drop collation phonebook, older, numbers, shifted, bytes, pieces, any_case, any_letter;
 -- Parts, subqueries, windows, sorted sets.
 create table parts (id int primary key, a text collate "de-x-icu", b varchar(20) collate "sv-x-icu", c char(5) collate "en-x-icu", d text[] collate "de-x-icu", e text collate "C", f text collate "POSIX");
@@ -253,3 +253,23 @@ drop collation dutch;
 drop collation dutch cascade;
 select count(*) from pg_class where relname = 'parts_f';
 drop table parts;
+-- Routines take the collation of what they are given; their variables may say another.
+create table parts (id int, a text collate "de-x-icu", b text collate "sv-x-icu");
+insert into parts values (1, 'ä', 'ä'), (2, 'z', 'z');
+create function col_sql(text) returns boolean language sql as $$ select $1 < 'b' $$;
+create function col_pl(x text) returns boolean language plpgsql as $$ begin return x < 'b'; end $$;
+create function col_two(x text, y text) returns boolean language plpgsql as $$ declare z text := 'b'; begin return x < z; end $$;
+create function col_said(x text) returns boolean language plpgsql as $$ declare z text collate "C" := x; begin return z < 'b'; end $$;
+create function col_same(x text) returns text language plpgsql as $$ begin return x; end $$;
+create function col_body(x text) returns boolean language sql return x < 'b';
+select col_sql('ä'), col_sql('ä' collate "de-x-icu"), col_pl('ä'), col_pl('ä' collate "de-x-icu"), col_body('ä' collate "de-x-icu");
+select id, col_sql(a), col_pl(a), col_two(a, 'q'), col_said(a), col_body(a), col_sql(b), col_pl(b), col_two(a, b) from parts order by id;
+select col_same(a) < 'b', col_same(b) < 'b' from parts order by id;
+select col_same(a) from parts order by col_same(a) desc;
+create function col_other() returns boolean language plpgsql as $$ declare z text collate pg_catalog."sv-x-icu" := 'ä'; begin return z > 'z'; end $$;
+select col_other();
+create function col_row() returns trigger language plpgsql as $$ begin raise notice '%', new.a < 'b'; return new; end $$;
+create trigger col_row before insert on parts for each row execute function col_row();
+insert into parts values (3, 'ä', 'ä');
+drop table parts;
+drop function col_sql, col_pl, col_two, col_said, col_same, col_body, col_other, col_row;

@@ -35,7 +35,7 @@ create function sbo_wrong(x int) returns int language plpgsql return x;
 create function sbo_wrong(x int) returns int language plpgsql as 'begin' return x;
 create function sbo_wrong(x int) returns int language sql as 'select 1' return x;
 create function sbo_wrong(x int) returns int language sql;
-create function sbo_wrong(x int) returns int begin atomic create table z(a int); select 1; end;
+create function sbo_wrong(x int) returns int begin atomic create table moved(a int); select 1; end;
 create function sbo_wrong(x int) returns int begin atomic commit; end;
 create function sbo_wrong(x int) returns int begin atomic select 1; set search_path = 'a'; end;
 create function sbo_wrong(x int) returns int begin atomic explain select 1; end;
@@ -45,7 +45,8 @@ create function sbo_wrong(x int) returns table(p int, q text) return x;
 create function sbo_wrong(x int) returns int begin atomic select nosuch; end;
 create function sbo_wrong(x int) returns int begin atomic select ware from sbo_item; select ware from nosuch; end;
 create function sbo_wrong(x int) returns int return nosuch(x);
-create function sbo_wrong(x int) returns int return (select ware from nosuch);
+create function sbo_wrong(x int) returns int
+  return (select ware from nosuch);
 create function sbo_wrong(x int) returns int return x + $2;
 create function sbo_wrong(x int) returns nosuch return x;
 create function sbo_wrong(x int) returns int begin atomic select ware from sbo_item; insert into sbo_item values (x); end;
@@ -153,8 +154,10 @@ select proname, prosrc = '' as empty, prosqlbody is not null as has_body, probin
 \df+ sbo_add
 select pg_get_function_sqlbody('sbo_label'::regproc);
 select pg_get_function_sqlbody('sbo_none'::regproc), pg_get_function_sqlbody(0), pg_get_function_sqlbody('now'::regproc);
-select distinct pg_describe_object(classid, objid, objsubid) as one, pg_describe_object(refclassid, refobjid, refobjsubid) as other, deptype from pg_depend
-  where classid = 'pg_proc'::regclass and objid in ('sbo_label'::regproc, 'sbo_put'::regproc, 'sbo_whole'::regproc, 'sbo_row'::regproc) order by 1, 2;
+select pg_describe_object(classid, objid, objsubid) as one, pg_describe_object(refclassid, refobjid, refobjsubid) as other, deptype from (
+  select distinct classid, objid, objsubid, refclassid, refobjid, refobjsubid, deptype from pg_depend
+  where classid = 'pg_proc'::regclass and objid in ('sbo_label'::regproc, 'sbo_put'::regproc, 'sbo_whole'::regproc, 'sbo_row'::regproc)) as d
+  order by objid, refclassid, refobjid, refobjsubid;
 comment on function sbo_add(int, int) is 'adds';
 select obj_description('sbo_add'::regproc);
 

@@ -92,7 +92,7 @@ drop role chief, clerk, teller;
 -- Over what is a view itself in the catalog.
 create view vov_roles as select rolname from pg_roles where rolname <> 'postgres' and not rolsuper;
 create view vov_tables as select tablename, (select count(*) from pg_views as v where v.schemaname = t.schemaname) as views from pg_tables as t where tablename ~ '^vov';
-create view vov_columns as select c.column_name, r.rolname from information_schema.columns as c join pg_roles as r on r.rolname = c.table_catalog where c.table_name = 'vov_roles';
+create view vov_columns as select c.column_name, r.rolname from information_schema.columns as c join pg_roles as r on r.rolname = c.table_name where c.table_name = 'vov_roles';
 create materialized view vov_kept as select schemaname, indexname from pg_indexes where schemaname = 'nowhere';
 create function vov_body() returns bigint begin atomic select count(*) from pg_tables where tablename = 'nothing'; end;
 select count(*) from vov_roles where rolname = 'nobody';

@@ -66,6 +66,7 @@ pub mod session;
 pub mod sets;
 mod sizes;
 mod spread;
+pub mod statement_columns;
 pub mod strings;
 pub mod system;
 mod table;

@@ -13,7 +13,7 @@
 
 use types::TypeId;
 
-use super::extensions::statements;
+use super::statement_columns::{COLUMNS, INFO_COLUMNS};
 
 /// A function that the session, the catalog or the cluster answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,8 +59,8 @@ impl SessionFunction {
     /// The columns of its rows, if they have several.
     pub fn columns(self) -> Option<&'static [(&'static str, TypeId)]> {
         match self {
-            SessionFunction::Statements(StatementsFunction::List) => Some(statements::COLUMNS),
-            SessionFunction::Statements(StatementsFunction::Info) => Some(statements::INFO_COLUMNS),
+            SessionFunction::Statements(StatementsFunction::List) => Some(COLUMNS),
+            SessionFunction::Statements(StatementsFunction::Info) => Some(INFO_COLUMNS),
             _ => None,
         }
     }

@@ -16,8 +16,8 @@ use base::{coro, Result};
 use super::Exec;
 use crate::state::statements::{Counts, Key, Statements, Times};
 use catalog::access::READ_ALL_STATS;
-use functions::extensions::statements::{COLUMNS, INFO_COLUMNS};
 use functions::session::StatementsFunction;
+use functions::statement_columns::{COLUMNS, INFO_COLUMNS};
 use types::{Array, Datum, Record, TypeId};
 
 /// What a row takes in memory beside its text, about.

@@ -14,8 +14,7 @@
 //! # What it leaves out
 //! Keys in indexes: one on a text serves equality and the order of bytes, whatever collation its column has.
 //! What PostgreSQL only finds when it compares two values, two collations where one is needed, is refused
-//! before. Parameters of routines have the collation of their type, also where a call gives them a text under
-//! another. Under collations that are not deterministic 0A000 where a set operation looks for the same rows, in
+//! before. Under collations that are not deterministic 0A000 where a set operation looks for the same rows, in
 //! grouping sets, and for DISTINCT in aggregates other than `count`.
 
 use std::rc::Rc;

@@ -135,6 +135,11 @@ pub trait Variables {
     /// 42703, 55000 for a field that a record does not have.
     fn find(&self, names: &[&str]) -> Result<Option<(usize, TypeId, i32)>>;
 
+    /// The collation of the variable that was found there.
+    fn collation(&self, _place: usize) -> Collated {
+        Collated::default()
+    }
+
     /// What a name means that is a column's too.
     fn conflict(&self) -> Conflict {
         Conflict::Error

@@ -20,7 +20,7 @@ use super::expr::Place;
 use super::own_aggregate::OwnCall;
 use super::scope::Scope;
 use super::{boxed, inner, type_names, Binder};
-use crate::plan::{Expr, ExprKind, RoutineCall};
+use crate::plan::{Collated, Expr, ExprKind, RoutineCall};
 use catalog::depend::{routine_name, routine_path};
 use catalog::routine::{Argument, Language};
 use catalog::view::BY_OID;
@@ -390,7 +390,9 @@ impl Binder<'_> {
             gives = TypeId::RECORD;
         }
         let base = of_rows.filter(|_| base == TypeId::RECORD).unwrap_or(base);
+        let collation = Collated::of_all(&args).of_call();
         let call = RoutineCall {
+            collation,
             types,
             result: gives,
             columns,

@@ -351,7 +351,13 @@ impl Binder<'_> {
             typmod,
             location: Location(at),
             domain: if of_domain { ty } else { TypeId::NONE },
-            collation: Collated::default(),
+            collation: match catalog::collation::of_type(base) {
+                0 => Collated::default(),
+                _ => {
+                    let own = self.cx.variables.map(|known| known.collation(place));
+                    own.unwrap_or_default().at(at)
+                }
+            },
         }
     }
 

@@ -14,7 +14,7 @@ use super::foreign::Touch;
 use super::scope::{table_columns, Scope, ScopeTable};
 use super::Binder;
 use crate::plan::trigger::{with_generated, PlannedTrigger, Triggers};
-use crate::plan::{compile, Expr, ExprKind, RoutineCall};
+use crate::plan::{compile, Collated, Expr, ExprKind, RoutineCall};
 use catalog::trigger::{Condition, Enabled, Events, Timing};
 use catalog::{RelationKind, Table, Trigger};
 use types::TypeId;
@@ -232,6 +232,7 @@ impl Binder<'_> {
                     columns: Vec::new(),
                     shown: routine.name.clone(),
                     written: Vec::new(),
+                    collation: Collated::default(),
                     cast: None,
                 },
                 condition,

@@ -23,7 +23,7 @@ pub struct UsedCollation {
 }
 
 /// How an expression came to its collation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Derivation {
     /// It is that of its type, or its parts have none.
     #[default]
@@ -39,7 +39,7 @@ pub enum Derivation {
 }
 
 /// The collation of an expression.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Collated {
     /// Its oid; 0 is that of its type.
     pub oid: u32,
@@ -110,6 +110,14 @@ impl Collated {
         match self.how {
             Derivation::Conflict(_) | Derivation::Mismatch(_) => Collated { location, ..self },
             _ => self,
+        }
+    }
+
+    /// That of what is called with such an expression: of several none is the one.
+    pub fn of_call(self) -> Collated {
+        match self.how {
+            Derivation::Implicit | Derivation::Explicit => Collated::implicit(self.oid),
+            _ => Collated::default(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Expr, ExprKind};
+use super::{Collated, Expr, ExprKind};
 use catalog::routine::Language;
 use catalog::Routine;
 use functions::extensions::by_symbol;
@@ -27,6 +27,8 @@ pub struct RoutineCall {
     pub shown: String,
     /// Which inputs were given, under which names; the others have their defaults.
     pub written: Vec<(usize, Option<String>)>,
+    /// The collation of its arguments, which its own variables have.
+    pub collation: Collated,
     /// Whether it is what a cast does, and whether that was asked for.
     pub cast: Option<bool>,
 }

@@ -45,7 +45,7 @@ use execution::state::{KeptRows, Nowhere, Shared};
 use execution::system::Relations;
 use functions::{find_coercion, CastContext};
 use planner::bind::{Bound, Conflict};
-use planner::plan::RoutineCall;
+use planner::plan::{Collated, RoutineCall};
 use syntax::parser;
 use types::{Datum, TypeId};
 
@@ -74,7 +74,7 @@ impl Nested {
 }
 
 /// The bodies that a session has compiled, by routine and types.
-pub(super) type Bodies = HashMap<(u32, Vec<TypeId>), Rc<Body>>;
+pub(super) type Bodies = HashMap<(u32, Vec<TypeId>, Collated), Rc<Body>>;
 
 /// A compiled routine.
 pub(super) struct Body {
@@ -383,7 +383,7 @@ impl Session {
 
     /// The compiled body of a routine for these types.
     fn body_of(&mut self, call: &RoutineCall) -> Result<Rc<Body>> {
-        let key = (call.routine.oid, call.types.clone());
+        let key = (call.routine.oid, call.types.clone(), call.collation);
         if let Some(body) = self.bodies.get(&key) {
             let same = Arc::ptr_eq(&body.routine, &call.routine) || *body.routine == *call.routine;
             if same && body.columns == call.columns {
@@ -921,13 +921,21 @@ pub(super) fn arguments_of(call: &RoutineCall) -> (Names, Vec<Slot>) {
         sql_body: routine.sql_body.clone(),
         ..Names::default()
     };
+    // What a body in standard SQL means was settled when it was made.
+    let collation = match routine.sql_body {
+        Some(_) => Collated::default(),
+        None => call.collation,
+    };
     let mut slots = Vec::new();
     for (place, (input, ty)) in routine.inputs().zip(&call.types).enumerate() {
         names.variables.push((format!("${}", place + 1), place));
         if !input.name.is_empty() {
             names.variables.push((input.name.clone(), place));
         }
-        slots.push(Slot::of(&input.name, *ty));
+        slots.push(Slot {
+            collation,
+            ..Slot::of(&input.name, *ty)
+        });
     }
     (names, slots)
 }
@@ -958,5 +966,6 @@ pub(super) fn signature_of(call: &RoutineCall, shown: String) -> Signature {
         trigger: call.result == TypeId::TRIGGER,
         rows: Vec::new(),
         is_new: false,
+        collation: call.collation,
     }
 }

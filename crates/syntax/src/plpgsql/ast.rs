@@ -42,6 +42,8 @@ pub struct Declaration {
     pub constant: bool,
     /// Its type, as written.
     pub type_name: Fragment,
+    /// The names of its collation; none if that is not said.
+    pub collation: Vec<String>,
     /// Whether it may not be NULL.
     pub not_null: bool,
     /// Its first value.

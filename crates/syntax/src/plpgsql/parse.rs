@@ -381,8 +381,12 @@ impl<'a> Parser<'a> {
             assign: true,
             ..SEMICOLON
         })?;
+        let mut collation = Vec::new();
         if self.skip_keyword("collate") {
-            self.name()?;
+            collation.push(self.name()?);
+            while self.skip_char(b'.') {
+                collation.push(self.name()?);
+            }
         }
         let not_null = self.skip_keyword("not");
         if not_null {
@@ -399,6 +403,7 @@ impl<'a> Parser<'a> {
             start,
             constant,
             type_name,
+            collation,
             not_null,
             default,
             ..Declaration::default()

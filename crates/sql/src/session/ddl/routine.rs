@@ -27,7 +27,7 @@ use catalog::depend::{routine_path, routine_text};
 use catalog::local::is_local;
 use catalog::routine::{Argument, Language, Mode, Routine, RoutineKind};
 use catalog::{store, system, Catalog, Column, Object, RelationKind};
-use planner::plan::RoutineCall;
+use planner::plan::{Collated, RoutineCall};
 use syntax::parser::NodeEnum;
 use types::{OwnKind, TypeId};
 
@@ -957,6 +957,7 @@ pub(super) fn example_call(catalog: &Catalog, routine: &Routine) -> RoutineCall 
         written: Vec::new(),
         routine: Arc::new(routine.clone()),
         caller: None,
+        collation: Collated::default(),
         cast: None,
     }
 }

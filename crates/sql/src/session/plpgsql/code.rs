@@ -13,6 +13,7 @@ use pg_query::protobuf::{CallStmt, FetchDirection};
 
 use super::piece::{Names, Piece, Slot};
 use catalog::Table;
+use planner::plan::Collated;
 use syntax::plpgsql::ast::{Condition, Raise};
 use types::TypeId;
 
@@ -78,6 +79,8 @@ pub struct Signature {
     pub rows: Vec<(String, Arc<Table>, bool)>,
     /// Whether it is about to be made, rather than to run.
     pub is_new: bool,
+    /// The collation of its arguments.
+    pub collation: Collated,
 }
 
 impl Signature {
@@ -92,6 +95,7 @@ impl Signature {
             trigger: false,
             rows: Vec::new(),
             is_new: false,
+            collation: Collated::default(),
         }
     }
 }

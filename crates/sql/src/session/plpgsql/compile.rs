@@ -12,10 +12,13 @@ use super::code::{
     StepKind, Target,
 };
 use super::piece::{Names, Piece, PieceKind, Shape, Slot};
+use catalog::collation;
 use catalog::composite::Field;
 use execution::settings::VariableConflict;
 use pg_query::protobuf::CallStmt;
+use planner::bind::collation::named;
 use planner::bind::{self, BindContext, Conflict};
+use planner::plan::Collated;
 use syntax::parser::{self, char_position, NodeEnum};
 use syntax::plpgsql::ast::{
     Block, Condition, Fragment, Loop, LoopHead, Message, Raise, Statement, StatementKind,
@@ -169,6 +172,7 @@ impl Compiler<'_> {
                     .map(|field| (field.name.clone(), declared(field)))
                     .collect(),
                 typmods: fields.iter().map(|field| field.typmod).collect(),
+                collations: fields.iter().map(|field| field.collation).collect(),
                 names: Some(fields.iter().map(|field| field.name.clone()).collect()),
                 ty,
             })
@@ -177,6 +181,7 @@ impl Compiler<'_> {
             name: name.into(),
             ty,
             typmod,
+            collation: self.signature.collation,
             not_null: false,
             constant: false,
             is_record: ty == TypeId::RECORD || shape.is_some(),
@@ -185,6 +190,21 @@ impl Compiler<'_> {
             fixed: shape,
         });
         self.slots.len() - 1
+    }
+
+    /// The collation of a variable that is declared with COLLATE.
+    fn declared_collation(&self, names: &[String], ty: TypeId) -> Result<Collated> {
+        let names: Vec<_> = names.iter().map(String::as_str).collect();
+        let known = named(self.cx.catalog, self.cx.search_path, &names)?;
+        let (base, _) = self.cx.catalog.base_type(ty);
+        match collation::of_type(base) {
+            0 => Err(Error::new(
+                SqlState::DATATYPE_MISMATCH,
+                format!("collations are not supported by type {ty}"),
+            )),
+            own if own == known.oid => Ok(Collated::default()),
+            _ => Ok(Collated::implicit(known.oid)),
+        }
     }
 
     pub(super) fn at(&self, error: Error, start: usize) -> Error {
@@ -365,6 +385,9 @@ impl Compiler<'_> {
                 return Err(self.at(error, end + null));
             }
             let slot = self.slot(&declaration.name, ty, typmod);
+            if !declaration.collation.is_empty() {
+                self.slots[slot].collation = self.declared_collation(&declaration.collation, ty)?;
+            }
             self.slots[slot].not_null = declaration.not_null;
             self.slots[slot].constant = declaration.constant;
             if fixed.is_some() {

@@ -17,8 +17,8 @@ use execution::state::prepared::Planned;
 use execution::system::Relations;
 use pg_query::protobuf::Node;
 use planner::bind::{Conflict, Variables};
-use planner::plan::Plan;
 use planner::plan::Program;
+use planner::plan::{Collated, Plan};
 use syntax::parser::{self, Statement};
 use types::{Datum, EvalContext, Record, TypeId};
 
@@ -81,6 +81,8 @@ pub struct Shape {
     pub columns: Vec<(String, TypeId)>,
     /// Their modifiers; where there are none, they have none.
     pub typmods: Vec<i32>,
+    /// The oids of their collations; where there are none, those of their types.
+    pub collations: Vec<u32>,
     /// Their names, as values have them, if they are a type's.
     pub names: Option<Arc<[String]>>,
     /// That type, or none if 0.
@@ -88,6 +90,11 @@ pub struct Shape {
 }
 
 impl Shape {
+    /// The collation of a column.
+    pub fn collation(&self, place: usize) -> Collated {
+        Collated::implicit(self.collations.get(place).copied().unwrap_or(0))
+    }
+
     /// The modifier of a column.
     pub fn typmod(&self, place: usize) -> i32 {
         self.typmods.get(place).copied().unwrap_or(types::NO_TYPMOD)
@@ -143,6 +150,8 @@ pub struct Slot {
     pub name: Rc<str>,
     pub ty: TypeId,
     pub typmod: i32,
+    /// Its collation, if it is a text.
+    pub collation: Collated,
     pub not_null: bool,
     pub constant: bool,
     /// Whether it is a record, whose shape comes with its value.
@@ -226,6 +235,7 @@ impl Slot {
             name: name.into(),
             ty,
             typmod: types::NO_TYPMOD,
+            collation: Collated::default(),
             not_null: false,
             constant: false,
             is_record: ty == TypeId::RECORD,
@@ -237,6 +247,17 @@ impl Slot {
 }
 
 impl Variables for View<'_> {
+    fn collation(&self, place: usize) -> Collated {
+        match self.used.borrow().get(place) {
+            Some(Source::Slot(slot)) => self.slots[*slot].collation,
+            Some(Source::Field(slot, place)) => {
+                let shape = self.slots[*slot].shape.as_ref();
+                shape.map_or_else(Collated::default, |shape| shape.collation(*place))
+            }
+            None => Collated::default(),
+        }
+    }
+
     fn conflict(&self) -> Conflict {
         let root = self.names.levels().last();
         root.map_or(Conflict::Error, |names| names.conflict)

@@ -202,6 +202,7 @@ pub(in crate::session) fn shape_of(table: &Table) -> Shape {
             .map(|column| (column.name.clone(), column.declared().0))
             .collect(),
         typmods: kept().map(|column| column.declared().1).collect(),
+        collations: kept().map(|column| column.collation).collect(),
         names: Some(kept().map(|column| column.name.clone()).collect()),
         ty: table.row_type().unwrap_or(TypeId::NONE),
     }
