@@ -66,7 +66,7 @@ functions! {
     3141 "has_type_privilege" (OID OID TEXT) BOOL "s" session Privilege::Type;
     3142 "has_type_privilege" (TEXT TEXT) BOOL "s" session Privilege::Type;
     3143 "has_type_privilege" (OID TEXT) BOOL "s" session Privilege::Type;
-    3162 "pg_collation_for" (ANY) TEXT "s" session Catalog::Nothing;
+    3162 "pg_collation_for" (ANY) TEXT "sn" session Catalog::Nothing;
     3298 "row_security_active" (OID) BOOL "s" session Catalog::RowSecurityActive;
     3299 "row_security_active" (TEXT) BOOL "s" session Catalog::RowSecurityActive;
     3403 "pg_statistics_obj_is_visible" (OID) BOOL "s" session Catalog::IsBuiltInVisible;
