@@ -24,7 +24,8 @@ use pg_query::protobuf::CollateClause;
 
 use super::{strings, Binder, OutputColumn};
 use crate::plan::{Collated, Derivation, Expr, ExprKind, Func, UsedCollation};
-use catalog::{collation, Catalog, Collation};
+use catalog::access::{denied, Guarded, Privileges};
+use catalog::{collation, Catalog, Collation, SUPERUSER};
 use functions::collator::Collating;
 use functions::{resolve_operator, OperatorMatch};
 use syntax::parser::char_position;
@@ -43,19 +44,24 @@ const COMPARISONS: [(&str, bool); 6] = [
     ("<>", false),
 ];
 
+/// Where names are looked for, and for which role.
+pub type LookedIn<'c, 's> = (&'c Catalog, &'s [u32], u32);
+
 /// The collation that a name means.
 ///
 /// # Errors
-/// 3F000 and 42704 when there is none of that name.
+/// 3F000 and 42704 when there is none of that name; 42501 for a schema that the role may not use.
 pub fn named<'c>(
-    catalog: &'c Catalog,
-    search_path: &[u32],
+    (catalog, search_path, role): LookedIn<'c, '_>,
     names: &[&str],
 ) -> Result<&'c Collation> {
     let found = match names {
         [name] => catalog.visible_collation(search_path, name),
         [.., schema, name] => match catalog.schema(schema) {
-            Some(schema) => catalog.collation_named(schema.oid, name),
+            Some(known) if !catalog.holds(role, Guarded::Schema, known.oid, Privileges::USAGE) => {
+                return Err(denied("schema", schema));
+            }
+            Some(known) => catalog.collation_named(known.oid, name),
             None => {
                 let message = format!("schema \"{schema}\" does not exist");
                 return Err(Error::new(SqlState::INVALID_SCHEMA_NAME, message));
@@ -76,7 +82,7 @@ pub fn named<'c>(
 /// 42804 when values of the type have no collation, and as [`named`]; at the clause in `text`.
 fn given<'c>(
     text: &str,
-    (catalog, search_path): (&'c Catalog, &[u32]),
+    looked_in: LookedIn<'c, '_>,
     clause: &CollateClause,
     ty: TypeId,
 ) -> Result<&'c Collation> {
@@ -91,7 +97,7 @@ fn given<'c>(
             format!("collations are not supported by type {ty}"),
         )));
     }
-    named(catalog, search_path, &strings(&clause.collname)).map_err(placed)
+    named(looked_in, &strings(&clause.collname)).map_err(placed)
 }
 
 /// The oid of the collation that something of a type is given, or 0 if that is the type's own.
@@ -101,7 +107,7 @@ fn given<'c>(
 /// at the clause in `text`.
 pub fn resolve(
     text: &str,
-    looked_in: (&Catalog, &[u32]),
+    looked_in: LookedIn<'_, '_>,
     clause: &CollateClause,
     ty: TypeId,
 ) -> Result<u32> {
@@ -127,7 +133,7 @@ impl Binder<'_> {
     /// # Errors
     /// As [`resolve`].
     pub(super) fn collate(&mut self, arg: Expr, clause: &CollateClause) -> Result<Expr> {
-        let looked_in = (&**self.cx.catalog, self.cx.search_path);
+        let looked_in = (&**self.cx.catalog, self.cx.search_path, self.cx.role);
         let known = match self.stored {
             true => self.stored_collation(clause)?,
             false => given(self.cx.text, looked_in, clause, arg.ty)?,
@@ -155,7 +161,7 @@ impl Binder<'_> {
             let found = oid.parse().ok().and_then(|oid| catalog.collation(oid));
             return found.ok_or_else(|| Error::internal(format!("collation {oid} is not there")));
         }
-        named(catalog, self.cx.search_path, &names)
+        named((catalog, self.cx.search_path, SUPERUSER), &names)
     }
 
     /// A collation as expressions use it.

@@ -118,6 +118,7 @@ revoke usage on type m.mood from public;
 grant usage on type m.mood to m_granted;
 create function m.to_mood(text) returns m.mood language sql as $$ select 'ok'::m.mood $$;
 create cast (text as m.mood) with function m.to_mood(text);
+create collation m.german (provider = icu, locale = 'de');
 create table m.moody (k m.mood);
 create domain m.above as int check (value > 0);
 create domain closed.above as int check (value > 0);
@@ -342,6 +343,11 @@ pub const STATEMENTS: &[Statement] = &[
     utility("create cast (closed.mood as m.mood) with inout"),
     utility("drop cast (text as m.mood)"),
     utility("comment on cast (text as m.mood) is 'x'"),
+    utility("create collation m.french (provider = icu, locale = 'fr')"),
+    utility("alter collation m.german refresh version"),
+    utility("alter collation m.german rename to dutch"),
+    utility("drop collation m.german"),
+    utility("comment on collation m.german is 'x'"),
     utility("create type m.made as range (subtype = float8)"),
     open("create type room.made as range (subtype = float8)"),
     utility("create type room.made as range (subtype = float8, multirange_type_name = m.made)"),

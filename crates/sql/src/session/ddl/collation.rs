@@ -286,7 +286,8 @@ impl Session {
         sink: &mut dyn Sink,
     ) -> Result<CommandTag> {
         let catalog = self.current_catalog()?;
-        let known = self.collation_of_names(&catalog, &texts(&alter.collname))?;
+        let names = texts(&alter.collname);
+        let known = self.collation_of_names(&catalog, &names)?;
         if known.oid == collation::DEFAULT {
             let message = "cannot refresh version of default collation";
             let error = Error::new(SqlState::FEATURE_NOT_SUPPORTED, message);
@@ -294,7 +295,7 @@ impl Session {
                 error.with_hint("Use ALTER DATABASE ... REFRESH COLLATION VERSION instead.")
             );
         }
-        self.must_own_collation(&catalog, known)?;
+        self.must_own_collation(&catalog, known, &names.join("."))?;
         let body = Error::new(SqlState::SUCCESSFUL_COMPLETION, "version has not changed");
         self.notice(NoticeSeverity::Notice, body, sink)?;
         Ok(tag("ALTER COLLATION"))
@@ -380,7 +381,7 @@ impl Session {
         let catalog = self.current_catalog()?;
         let known = catalog.collation(oid);
         let known = known.ok_or_else(|| Error::internal("tuple concurrently deleted"))?;
-        self.must_own_collation(&catalog, known)?;
+        self.must_own_collation(&catalog, known, &known.name)?;
         let new = change(self, &catalog, known)?;
         if oid < FIRST_USER_OID {
             return Err(Error::unsupported("another form of a built-in collation"));
@@ -417,12 +418,31 @@ impl Session {
         collation_store::hold(open.txn.as_mut(), catalog.database.oid, oid, strength)
     }
 
-    /// 42501 for a collation of another role.
-    pub(super) fn must_own_collation(&self, catalog: &Catalog, known: &Collation) -> Result<()> {
+    /// 42501 for a collation of another role, by the name that is given.
+    pub(super) fn must_own_collation(
+        &self,
+        catalog: &Catalog,
+        known: &Collation,
+        name: &str,
+    ) -> Result<()> {
         let role = self.shared.settings.current_role();
         match catalog.has_privileges_of(role, known.owner) {
             true => Ok(()),
-            false => Err(must_own("collation", &known.name)),
+            false => Err(must_own("collation", name)),
+        }
+    }
+
+    /// 42501 for a collation of another role, unless its schema is this role's.
+    pub(super) fn may_drop_collation(
+        &self,
+        catalog: &Catalog,
+        known: &Collation,
+        name: &str,
+    ) -> Result<()> {
+        let role = self.shared.settings.current_role();
+        match catalog.schema_by_oid(known.schema) {
+            Some(schema) if catalog.has_privileges_of(role, schema.owner) => Ok(()),
+            _ => self.must_own_collation(catalog, known, name),
         }
     }
 
@@ -434,7 +454,8 @@ impl Session {
     ) -> Result<&'c Collation> {
         let search_path = self.search_path(catalog);
         let names: Vec<_> = names.iter().map(String::as_str).collect();
-        named(catalog, &search_path, &names)
+        let role = self.shared.settings.current_role();
+        named((catalog, &search_path, role), &names)
     }
 
     /// The collation that a definition gives values of a type, which is held; 0 is the type's own.
@@ -449,7 +470,8 @@ impl Session {
         ty: TypeId,
     ) -> Result<u32> {
         let search_path = self.search_path(catalog);
-        let oid = resolve(text, (catalog, &search_path), clause, ty)?;
+        let role = self.shared.settings.current_role();
+        let oid = resolve(text, (catalog, &search_path, role), clause, ty)?;
         self.lock_collation(catalog, oid, RowLock::KeyShare)?;
         Ok(oid)
     }

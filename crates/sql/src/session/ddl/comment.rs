@@ -87,7 +87,7 @@ impl Session {
             }
             (Ok(ObjectType::ObjectCollation), Some(NodeEnum::List(_))) => {
                 let known = self.collation_of_names(&catalog, &names)?;
-                self.must_own_collation(&catalog, known)?;
+                self.must_own_collation(&catalog, known, &names.join("."))?;
                 Address::of(Address::COLLATION, known.oid)
             }
             (Ok(ObjectType::ObjectDomconstraint), Some(NodeEnum::List(list))) => {

@@ -421,7 +421,7 @@ impl Session {
         }
         if let Object::Collation(oid) = object {
             return match catalog.collation(oid) {
-                Some(known) => self.must_own_collation(catalog, known),
+                Some(known) => self.may_drop_collation(catalog, known, &known.name),
                 None => Ok(()),
             };
         }

@@ -281,6 +281,7 @@ impl Session {
         check_schema(catalog, names)?;
         match self.collation_of_names(catalog, names) {
             Ok(known) if known.oid >= FIRST_USER_OID => {
+                self.may_drop_collation(catalog, known, &names.join("."))?;
                 Ok(Named::Made(Object::Collation(known.oid)))
             }
             Ok(known) => Ok(Named::BuiltIn(format!(

@@ -195,7 +195,7 @@ impl Compiler<'_> {
     /// The collation of a variable that is declared with COLLATE.
     fn declared_collation(&self, names: &[String], ty: TypeId) -> Result<Collated> {
         let names: Vec<_> = names.iter().map(String::as_str).collect();
-        let known = named(self.cx.catalog, self.cx.search_path, &names)?;
+        let known = named((self.cx.catalog, self.cx.search_path, self.cx.role), &names)?;
         let (base, _) = self.cx.catalog.base_type(ty);
         match collation::of_type(base) {
             0 => Err(Error::new(
