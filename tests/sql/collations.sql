@@ -273,3 +273,19 @@ create trigger col_row before insert on parts for each row execute function col_
 insert into parts values (3, 'ä', 'ä');
 drop table parts;
 drop function col_sql, col_pl, col_two, col_said, col_same, col_body, col_other, col_row;
+-- VALUE of a domain has its collation; arrays of texts that are equal are one group.
+create domain early as text collate "de-x-icu" check (value < 'b');
+select 'ä'::early, 'z'::early;
+select 'ä'::early;
+create domain earlier as early check (value > 'a');
+select 'ä'::earlier;
+drop domain earlier;
+drop domain early;
+create collation any_letter (provider = icu, locale = 'und-u-ks-level1', deterministic = false);
+create table parts (x text[] collate any_letter, n int);
+insert into parts values (array['a'], 1), (array['Ä'], 2), (array['b'], 3);
+select count(*), sum(n) from parts group by x having count(*) > 1;
+select x, n from parts where x = array['B'];
+select upper(x[1]) as large, count(*), max(n) from parts group by x order by x;
+drop table parts;
+drop collation any_letter;

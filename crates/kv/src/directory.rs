@@ -132,10 +132,11 @@ impl Directory {
         }
     }
 
-    /// How much a member is preferred as the leader: by zone first, then by priority.
-    pub fn rank(&self, member: &Member) -> (bool, u32) {
+    /// How much a member is preferred as the leader: one that does not leave first, as other groups may
+    /// have let that go already, then by zone, then by priority.
+    pub fn rank(&self, member: &Member) -> (bool, bool, u32) {
         let in_zone = !self.leader_zone.is_empty() && member.zone == self.leader_zone;
-        (in_zone, member.priority)
+        (member.leaves.is_none(), in_zone, member.priority)
     }
 
     /// The bytes, as context of a membership. Who votes is not among them.
@@ -369,5 +370,10 @@ mod tests {
         assert!(directory.rank(&far) > directory.rank(&near));
         directory.leader_zone = "a".into();
         assert!(directory.rank(&far) < directory.rank(&near));
+        let leaving = Member {
+            leaves: Some(Lsn::ZERO),
+            ..near.clone()
+        };
+        assert!(directory.rank(&leaving) < directory.rank(&far));
     }
 }

@@ -411,6 +411,7 @@ pub(crate) fn leaks(expr: &Expr) -> bool {
             | ExprKind::CaseValue(..)
             | ExprKind::CaseInput
             | ExprKind::Coalesce(_)
+            | ExprKind::Collate(..)
             | ExprKind::IsNull(..)
             | ExprKind::IsTruth(..)
             | ExprKind::Array(..)

@@ -47,7 +47,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(2);
 /// How often it is asked whether another voter is preferred …
 const PREFERENCE_LOOK: Duration = Duration::from_secs(1);
 
-/// … and how long a leader leads at least before it follows a preference.
+/// … and how long a leader leads at least before it follows a preference, unless it is to leave.
 const PREFERENCE_PAUSE: Duration = Duration::from_secs(5);
 
 const _: () = assert!(HOLD_MAX.as_millis() < HELD_MAX.as_millis());
@@ -279,8 +279,8 @@ impl Group {
         is_active && self.transport.is_connected(node)
     }
 
-    /// The most preferred voter but this one, those whose disks have trouble last; among equals the
-    /// one that is nearest.
+    /// The most preferred voter but this one, those whose disks have trouble last, and after them those
+    /// that leave; among equals the one that is nearest.
     fn preferred(&self, core: &Core) -> Option<NodeId> {
         let directory = self.directory();
         let replicas = core.consensus.replicas(self.env.now());
@@ -295,7 +295,8 @@ impl Group {
             .max_by_key(|member| {
                 let node = member.node;
                 let is_fit = !self.has_trouble(core, node);
-                (is_fit, directory.rank(member), flushed(node), node)
+                let stays = member.leaves.is_none();
+                (stays, is_fit, directory.rank(member), flushed(node), node)
             })
             .map(|member| member.node)
     }
@@ -340,20 +341,23 @@ impl Group {
             core.preference.leads_since = now;
             return;
         }
-        let preference = &mut core.preference;
-        let is_early = now.since(preference.leads_since) < PREFERENCE_PAUSE;
-        if is_early || now.since(preference.looked) < PREFERENCE_LOOK {
+        if now.since(core.preference.looked) < PREFERENCE_LOOK {
             return;
         }
-        preference.looked = now;
+        core.preference.looked = now;
         let directory = self.directory();
-        let other = self.preferred(core).and_then(|node| directory.member(node));
-        let this = directory.member(self.config.node);
-        let (Some(other), Some(this)) = (other, this) else {
+        let Some(this) = directory.member(self.config.node) else {
             return;
         };
+        let other = self.preferred(core).and_then(|node| directory.member(node));
+        let Some(other) = other else {
+            return;
+        };
+        // Other groups may have let this node go already, and then nobody can use them while it leads.
+        let must_go = this.leaves.is_some() && other.leaves.is_none();
+        let is_early = now.since(core.preference.leads_since) < PREFERENCE_PAUSE;
         let is_preferred = directory.rank(other) > directory.rank(this);
-        if !is_preferred || self.has_trouble(core, other.node) {
+        if !must_go && (is_early || !is_preferred || self.has_trouble(core, other.node)) {
             return;
         }
         // Once more only after a while, if it fails.

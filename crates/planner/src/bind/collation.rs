@@ -14,7 +14,8 @@
 //! # What it leaves out
 //! Keys in indexes: one on a text serves equality and the order of bytes, whatever collation its column has.
 //! What PostgreSQL only finds when it compares two values, two collations where one is needed, is refused
-//! before. Under collations that are not deterministic 0A000 where a set operation looks for the same rows, in
+//! before. Types of ranges and values of `citext` are refused under a collation of ICU, and rows compare their
+//! fields by bytes. Under collations that are not deterministic 0A000 where a set operation looks for the same rows, in
 //! grouping sets, and for DISTINCT in aggregates other than `count`.
 
 use std::rc::Rc;
@@ -264,7 +265,7 @@ impl Binder<'_> {
         self.refuse_two(value.collation)?;
         match self.needed_collation(value.collation, "string comparison")? {
             None => Ok(value),
-            Some(oid) => Ok(value.key(&self.used(oid)?)),
+            Some(oid) => self.key(value, &self.used(oid)?),
         }
     }
 
@@ -284,10 +285,10 @@ impl Binder<'_> {
     /// # Errors
     /// As [`Binder::not_deterministic`].
     pub(super) fn told_apart(&self, value: Expr) -> Result<Expr> {
-        Ok(match self.not_deterministic(value.collation)? {
-            Some(used) => value.key(&used),
-            None => value,
-        })
+        match self.not_deterministic(value.collation)? {
+            Some(used) => self.key(value, &used),
+            None => Ok(value),
+        }
     }
 
     /// # Errors
@@ -316,51 +317,45 @@ impl Binder<'_> {
         &self,
         name: &str,
         found: OperatorMatch,
-        args: Vec<Expr>,
-    ) -> Result<(OperatorMatch, Vec<Expr>)> {
-        let comparison = COMPARISONS.iter().find(|known| known.0 == name);
-        let own = Collated::of_all(&args);
-        let of_texts = |ty: &TypeId| ty.is_text_like() || ty.array_element().is_some();
-        let Some((_, ordering)) = comparison.filter(|_| !own.is_plain()) else {
-            return Ok((found, args));
-        };
-        if !found.argument_types.iter().all(of_texts) {
-            return Ok((found, args));
-        }
-        let Some(oid) = self.needed_collation(own, "string comparison")? else {
-            return Ok((found, args));
-        };
-        let used = self.used(oid)?;
-        if !ordering && used.collator.deterministic {
-            return Ok((found, args));
-        }
-        let keys: Vec<_> = args.into_iter().map(|arg| arg.key(&used)).collect();
-        // Those of an array are compared one by one where texts were.
-        let of_keys = |declared: TypeId| match declared.array_element() {
-            Some(_) => TypeId::BYTEA.array_of().unwrap_or(TypeId::BYTEA),
-            None => TypeId::BYTEA,
-        };
-        let types = found.argument_types.iter().copied().map(of_keys);
-        let [left, right] = types.collect::<Vec<_>>()[..] else {
-            return Err(Error::internal("a comparison of one operand"));
-        };
-        Ok((resolve_operator(name, left, right)?, keys))
-    }
-
-    /// Both sides of a comparison with its operator, as [`Binder::compared`].
-    pub(super) fn compared_in(
-        &self,
-        name: &str,
-        found: OperatorMatch,
         left: Expr,
         right: Expr,
     ) -> Result<(OperatorMatch, Expr, Expr)> {
-        let (found, args) = self.compared(name, found, vec![left, right])?;
-        let two: [Expr; 2] = args
-            .try_into()
-            .map_err(|_| Error::internal("a comparison without two sides"))?;
-        let [left, right] = two;
-        Ok((found, left, right))
+        let own = left.collation.with(right.collation);
+        if own.is_plain() {
+            return Ok((found, left, right));
+        }
+        let of_texts = |ty: &TypeId| ty.is_text_like() || ty.array_element().is_some();
+        let comparison = COMPARISONS.iter().find(|known| known.0 == name);
+        let comparison = comparison.filter(|_| found.argument_types.iter().all(of_texts));
+        let Some((_, ordering)) = comparison else {
+            return Ok((found, left, right));
+        };
+        let used = match self.needed_collation(own, "string comparison")? {
+            Some(oid) => self.used(oid)?,
+            None => return Ok((found, left, right)),
+        };
+        if !ordering && used.collator.deterministic {
+            return Ok((found, left, right));
+        }
+        // Elements of an array are compared one by one where texts were.
+        let types = [found.argument_types[0], found.argument_types[1]].map(type_of_keys);
+        let keys = resolve_operator(name, types[0], types[1])?;
+        Ok((keys, self.key(left, &used)?, self.key(right, &used)?))
+    }
+
+    /// The keys of texts, or of arrays of them.
+    ///
+    /// # Errors
+    /// 0A000 for `citext`, whose letters would have to be folded first.
+    pub(super) fn key(&self, value: Expr, used: &Rc<UsedCollation>) -> Result<Expr> {
+        let ty = value.ty.array_element().unwrap_or(value.ty);
+        match ty == TypeId::CITEXT {
+            true => {
+                let what = format!("citext under collation {}", used.shown);
+                Err(self.unsupported(&what, value.location.0))
+            }
+            false => Ok(value.key(used)),
+        }
     }
 
     /// The greatest or the least of some values, by `extreme` over what they are compared by.
@@ -377,7 +372,8 @@ impl Binder<'_> {
             return extreme(self, args);
         };
         let ty = args.first().map_or(TypeId::TEXT, |arg| arg.ty);
-        let keys = args.into_iter().map(|arg| arg.key(&ordered)).collect();
+        let keys = args.into_iter().map(|arg| self.key(arg, &ordered));
+        let keys = keys.collect::<Result<_>>()?;
         let extreme = extreme(self, keys)?;
         Ok(Expr {
             collation: own,
@@ -488,14 +484,19 @@ pub fn of_column(name: &str, column: &OutputColumn) -> Result<u32> {
     }
 }
 
+/// The type of the keys of texts, or of arrays of them.
+pub(super) fn type_of_keys(ty: TypeId) -> TypeId {
+    match ty.array_element() {
+        Some(_) => TypeId::BYTEA.array_of().unwrap_or(TypeId::BYTEA),
+        None => TypeId::BYTEA,
+    }
+}
+
 impl Expr {
     /// The keys of texts, or of arrays of them.
     pub(super) fn key(self, used: &Rc<UsedCollation>) -> Expr {
         let location = self.location.0;
-        let ty = match self.ty.array_element() {
-            Some(_) => TypeId::BYTEA.array_of().unwrap_or(TypeId::BYTEA),
-            None => TypeId::BYTEA,
-        };
+        let ty = type_of_keys(self.ty);
         let kind = ExprKind::Collating(Box::new(self), Collating::Key, used.clone());
         Expr::new(kind, ty, location)
     }

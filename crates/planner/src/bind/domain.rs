@@ -197,7 +197,7 @@ impl Binder<'_> {
 
     /// A check of a domain that the catalog keeps as text.
     pub fn domain_condition(&mut self, domain: &Domain, text: &str) -> Result<Expr> {
-        let scope = self.value_scope(domain.over, domain.typmod);
+        let scope = self.value_scope(domain);
         self.stored(text, &scope, CHECK)
     }
 
@@ -206,7 +206,7 @@ impl Binder<'_> {
     /// # Errors
     /// What is wrong with it.
     pub fn check_domain_check(&mut self, domain: &Domain, node: &Node) -> Result<()> {
-        let scope = self.value_scope(domain.over, domain.typmod);
+        let scope = self.value_scope(domain);
         let bound = self.node(node, &scope, CHECK)?;
         self.condition(bound, "CHECK").map(drop)
     }
@@ -253,15 +253,23 @@ impl Binder<'_> {
     }
 
     /// A row of one column, the value.
-    fn value_scope(&self, over: TypeId, typmod: i32) -> Scope<'static> {
-        let (ty, under) = self.cx.catalog.base_type(over);
+    fn value_scope(&self, domain: &Domain) -> Scope<'static> {
+        let (over, catalog) = (domain.over, self.cx.catalog);
+        let (ty, under) = catalog.base_type(over);
         let is_of_domain = over.is_of_domain();
         let column = ScopeColumn {
             name: VALUE.to_owned(),
             ty,
-            typmod: if is_of_domain { under } else { typmod },
+            typmod: if is_of_domain {
+                under
+            } else {
+                domain.typmod
+            },
             domain: if is_of_domain { over } else { TypeId::NONE },
-            collation: Collated::default(),
+            collation: Collated::implicit(match domain.collation {
+                0 => catalog.domain_collation(over),
+                given => given,
+            }),
             origin: (0, 0),
             hidden: false,
             unlisted: false,

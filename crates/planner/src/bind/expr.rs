@@ -596,13 +596,12 @@ impl Binder<'_> {
             return self.compare_rows(name, left, right, location);
         }
         let found = self.operator_in(schema, name, left.ty, right.ty, location)?;
-        let args = vec![
-            self.coerce_argument(left, found.argument_types[0])?,
-            self.coerce_argument(right, found.argument_types[1])?,
-        ];
+        let left = self.coerce_argument(left, found.argument_types[0])?;
+        let right = self.coerce_argument(right, found.argument_types[1])?;
         self.calls(found.operator.function.oid);
-        let (found, args) = self.compared(name, found, args)?;
-        let made = self.refuse_mismatch(operator_call(&found, args, location))?;
+        let (found, left, right) = self.compared(name, found, left, right)?;
+        let made = operator_call(&found, vec![left, right], location);
+        let made = self.refuse_mismatch(made)?;
         self.call_under_collation(made)
     }
 
@@ -775,7 +774,7 @@ impl Binder<'_> {
         let found = self.operator("=", left.ty, right.ty, location)?;
         let left = self.coerce_argument(left, found.argument_types[0])?;
         let right = self.coerce_argument(right, found.argument_types[1])?;
-        let (found, left, right) = self.compared_in("=", found, left, right)?;
+        let (found, left, right) = self.compared("=", found, left, right)?;
         let types = Rc::from(found.argument_types.as_slice());
         Ok((left, right, Func(found.operator.function), types))
     }
@@ -814,7 +813,7 @@ impl Binder<'_> {
         if let Some(wanted) = found.argument_types[1].array_of() {
             right = self.coerce_argument(right, wanted)?;
         }
-        let (found, left, right) = self.compared_in(name, found, left, right)?;
+        let (found, left, right) = self.compared(name, found, left, right)?;
         let types = Rc::from(found.argument_types.as_slice());
         let function = Func(found.operator.function);
         let (left, right) = (Box::new(left), Box::new(right));

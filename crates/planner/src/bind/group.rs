@@ -9,10 +9,8 @@ use super::Binder;
 use crate::plan::compile;
 use crate::plan::{
     Agg, AggregateCall, AggregatePlan, Expr, ExprKind, GroupingSet, Plan, Program, SortKey,
-    UsedCollation,
 };
 use functions::aggregate_by_oid;
-use types::TypeId;
 
 /// What a query groups by, and the aggregates met so far.
 #[derive(Debug, Default)]
@@ -70,42 +68,47 @@ impl Grouping {
         self.groups.iter_mut().chain(parts).collect()
     }
 
-    /// The plan of the aggregation. Of a group whose texts may be equal without being the same the keys under
-    /// its collation, which is given with its place, are grouped by, and the least of its texts is shown.
+    /// The plan of the aggregation, grouped by what tells the groups apart: they themselves, or keys of those
+    /// whose texts may be equal without being the same, of which the least is shown.
     ///
     /// # Errors
-    /// 0A000 for such groups in grouping sets.
-    pub fn plan(&self, input: Plan, collations: &[Option<Rc<UsedCollation>>]) -> Result<Plan> {
-        if collations.iter().all(Option::is_none) {
-            return Ok(self.plan_of(input, &self.groups, &self.aggregates));
+    /// 0A000 for keys in grouping sets.
+    pub fn plan(&self, input: Plan, told_apart: Vec<Expr>) -> Result<Plan> {
+        let is_key = |group: &Expr| group.without_key().1.is_some();
+        if !told_apart.iter().any(is_key) {
+            return Ok(self.plan_of(input, &told_apart, &self.aggregates));
         }
         if self.sets.len() > 1 {
             let what = "GROUPING SETS under a collation that is not deterministic";
             return Err(Error::unsupported(what));
         }
-        let least = aggregate_by_oid(MIN_OF_TEXT);
-        let least = least.ok_or_else(|| Error::internal("no least text"))?;
-        let (mut groups, mut aggregates) = (self.groups.clone(), self.aggregates.clone());
-        let mut shown: Vec<usize> = (0..groups.len()).collect();
-        for (place, used) in collations.iter().enumerate() {
-            let Some(used) = used else { continue };
-            shown[place] = groups.len() + aggregates.len();
+        let mut aggregates = self.aggregates.clone();
+        let width = told_apart.len();
+        let mut shown: Vec<usize> = (0..width).collect();
+        for (place, group) in self.groups.iter().enumerate() {
+            if !is_key(&told_apart[place]) {
+                continue;
+            }
+            let least = match group.ty.array_element() {
+                Some(_) => aggregate_by_oid(MIN_OF_ARRAY),
+                None => aggregate_by_oid(MIN_OF_TEXT),
+            };
+            let least = least.ok_or_else(|| Error::internal("no least text"))?;
+            shown[place] = width + aggregates.len();
             aggregates.push(AggregateCall {
                 aggregate: Agg::BuiltIn(least),
-                args: vec![groups[place].clone()],
-                types: vec![TypeId::TEXT],
+                args: vec![group.clone()],
+                types: vec![group.ty],
                 distinct: false,
                 filter: None,
                 order: Vec::new(),
             });
-            groups[place] = groups[place].clone().key(used);
         }
-        let more = aggregates.len() - self.aggregates.len();
-        let first = groups.len() + self.aggregates.len();
-        shown.extend(groups.len()..first);
-        shown.extend((0..self.questions.len()).map(|place| first + more + place));
+        shown.extend(width..width + self.aggregates.len());
+        let answers = width + aggregates.len();
+        shown.extend(answers..answers + self.questions.len());
         let columns = shown.into_iter().map(Program::column).collect();
-        let plan = self.plan_of(input, &groups, &aggregates);
+        let plan = self.plan_of(input, &told_apart, &aggregates);
         Ok(Plan::Project(Rc::new(plan), columns))
     }
 
@@ -149,8 +152,9 @@ impl Grouping {
     }
 }
 
-/// The oid of `min(text)`.
+/// The oids of `min(text)` and `min(anyarray)`.
 const MIN_OF_TEXT: u32 = 2_145;
+const MIN_OF_ARRAY: u32 = 2_051;
 
 impl Binder<'_> {
     /// The expression over groups.

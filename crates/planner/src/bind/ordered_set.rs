@@ -11,6 +11,7 @@
 use base::{Result, SqlState};
 use pg_query::protobuf::FuncCall;
 
+use super::collation::type_of_keys;
 use super::expr::Place;
 use super::level::Marks;
 use super::scope::Scope;
@@ -77,16 +78,15 @@ impl Binder<'_> {
                 continue;
             };
             for expr in given.into_iter().chain([value]) {
-                *expr = std::mem::replace(expr, null()).key(&used);
+                *expr = self.key(std::mem::replace(expr, null()), &used)?;
             }
             keyed = Some(used);
         }
         let keyed = keyed.filter(|_| hypothetical.is_none());
-        let of_keys = match result.array_element() {
-            Some(_) => TypeId::BYTEA.array_of().unwrap_or(TypeId::BYTEA),
-            None => TypeId::BYTEA,
+        let aggregated = match keyed {
+            Some(_) => type_of_keys(result),
+            None => result,
         };
-        let aggregated = if keyed.is_some() { of_keys } else { result };
         let filter = self.call_filter(call, scope)?;
         let directions = order.iter().map(|key| (key.1, key.2));
         let order = values.iter().cloned().zip(directions);

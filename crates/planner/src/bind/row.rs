@@ -374,7 +374,7 @@ impl Binder<'_> {
             let found = self.operator("=", field.ty, column.ty, location)?;
             let field = self.coerce_argument(field, found.argument_types[0])?;
             let column = self.coerce_argument(column, found.argument_types[1])?;
-            let (found, field, column) = self.compared_in("=", found, field, column)?;
+            let (found, field, column) = self.compared("=", found, field, column)?;
             tests.push(field);
             outputs.push(column);
             let types: Rc<[TypeId]> = Rc::from(found.argument_types.as_slice());

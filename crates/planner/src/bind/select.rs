@@ -473,9 +473,15 @@ impl Binder<'_> {
             let value = self.settle(value)?;
             self.check_sortable(&value)?;
             self.refuse_using(sort, value.ty)?;
-            let known = exprs.iter().find(|known| known.same(&value));
-            let collation = known.map_or(value.collation, |known| known.collation);
-            let value = self.ordered_by(Expr { collation, ..value })?;
+            let value = match value.collation.is_conflict() {
+                true => {
+                    // As PostgreSQL, it is the output column's that is said to have two collations.
+                    let known = exprs.iter().find(|known| known.same(&value));
+                    let collation = known.map_or(value.collation, |known| known.collation);
+                    self.ordered_by(Expr { collation, ..value })?
+                }
+                false => self.ordered_by(value)?,
+            };
             let (descending, nulls_first) = sort_order(sort);
             order.push((value, descending, nulls_first));
         }
@@ -600,11 +606,10 @@ impl Binder<'_> {
             true => extreme::cut(input, &grouping),
             false => input,
         };
-        let mut collations = Vec::new();
-        for group in &grouping.groups {
-            collations.push(self.not_deterministic(group.collation)?);
-        }
-        let plan = grouping.plan(input, &collations)?;
+        let told = grouping.groups.iter().cloned();
+        let told = told.map(|group| self.told_apart(group));
+        let told = told.collect::<Result<_>>()?;
+        let plan = grouping.plan(input, told)?;
         let plan = match having {
             None => plan,
             Some(having) => Plan::Filter(Rc::new(plan), compile(&having)),
@@ -733,7 +738,7 @@ impl Binder<'_> {
             match self.not_deterministic(exprs[place].collation)? {
                 Some(used) => {
                     places.push(exprs.len());
-                    exprs.push(exprs[place].clone().key(&used));
+                    exprs.push(self.key(exprs[place].clone(), &used)?);
                 }
                 None => places.push(place),
             }

@@ -142,7 +142,7 @@ impl Binder<'_> {
                     ..Expr::new(ExprKind::Column(0), found.argument_types[1], -1)
                 };
                 let declared = found.argument_types[1];
-                let (found, test, rows) = self.compared_in(name, found, test, rows)?;
+                let (found, test, rows) = self.compared(name, found, test, rows)?;
                 let all = kind == SubLinkType::AllSublink;
                 let any = SubKind::Any(Func(found.operator.function), all);
                 let types: Rc<[TypeId]> = Rc::from(found.argument_types.as_slice());

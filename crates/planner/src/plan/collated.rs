@@ -67,6 +67,11 @@ impl Collated {
         self.how == Derivation::Default
     }
 
+    /// Whether there are several.
+    pub fn is_conflict(self) -> bool {
+        matches!(self.how, Derivation::Conflict(_) | Derivation::Mismatch(_))
+    }
+
     /// The same, of something that stands there.
     pub fn at(self, location: i32) -> Collated {
         match self.how {
@@ -107,9 +112,9 @@ impl Collated {
 
     /// The same, if there are several, of which the other one stands there.
     pub fn at_conflict(self, location: i32) -> Collated {
-        match self.how {
-            Derivation::Conflict(_) | Derivation::Mismatch(_) => Collated { location, ..self },
-            _ => self,
+        match self.is_conflict() {
+            true => Collated { location, ..self },
+            false => self,
         }
     }
 

@@ -146,3 +146,25 @@ fn leaders_go_where_priority_and_zone_say() {
     cluster.world.pass(millis(10_000));
     assert_eq!(cluster.leader().0, near, "a zone goes first");
 }
+
+#[test]
+fn who_leaves_leads_only_until_another_can() {
+    let mut cluster = three(5);
+    let leaving = other(&mut cluster);
+    let set = Administration::SetNode {
+        name: name(leaving),
+        zone: None,
+        priority: Some(9),
+        key: None,
+    };
+    ask(&mut cluster, set).expect("it is set");
+    let (_, group) = cluster.leader();
+    let marked = async move { group.mark_leaving(&name(leaving)).await };
+    cluster.world.run(marked).expect("it is marked");
+    cluster.world.pass(millis(10_000));
+    assert_ne!(cluster.leader().0, leaving, "its priority counts no more");
+    let there = Administration::Switchover(Some(name(leaving)));
+    assert_eq!(ask(&mut cluster, there), Ok(leaving.0));
+    cluster.world.pass(millis(2_000));
+    assert_ne!(cluster.leader().0, leaving, "it hands over by itself");
+}

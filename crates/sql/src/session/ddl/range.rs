@@ -355,12 +355,14 @@ fn range_collation(
     let names = function_names(option).into_iter().map(|name| Node {
         node: Some(NodeEnum::String(pg_query::protobuf::String { sval: name })),
     });
-    Ok(
-        match session.given_collation_named(catalog, names.collect(), base)? {
-            0 => own,
-            other => other,
-        },
-    )
+    let given = session.given_collation_named(catalog, names.collect(), base)?;
+    match catalog.collation(given) {
+        Some(known) if !known.is_bytewise() => Err(Error::unsupported(
+            "ranges of texts under a collation of ICU",
+        )),
+        Some(_) => Ok(given),
+        None => Ok(own),
+    }
 }
 
 #[cfg(test)]
