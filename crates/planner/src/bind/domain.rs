@@ -260,11 +260,7 @@ impl Binder<'_> {
         let column = ScopeColumn {
             name: VALUE.to_owned(),
             ty,
-            typmod: if is_of_domain {
-                under
-            } else {
-                domain.typmod
-            },
+            typmod: if is_of_domain { under } else { domain.typmod },
             domain: if is_of_domain { over } else { TypeId::NONE },
             collation: Collated::implicit(match domain.collation {
                 0 => catalog.domain_collation(over),
