@@ -619,6 +619,9 @@ fn table_dependencies(table: &Table, edges: &mut Edges) {
     if let Some(view) = &table.view {
         edges.add_uses(own, &view.uses);
     }
+    for parent in table.inherits_from() {
+        edges.add(own, DependencyKind::Normal, Object::Relation(*parent));
+    }
     if let Some(of) = &table.partition_of {
         edges.add(own, Auto, Object::Relation(of.parent));
         for (own, above) in &of.parts {

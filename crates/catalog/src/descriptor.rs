@@ -5,6 +5,7 @@ use base::key::ColumnOrder;
 use base::row::{put_optional, Row, RowBuilder};
 use base::{Error, Result, TreeId};
 
+use super::inheritance;
 use super::lists::read_list;
 use super::partition;
 use super::policy;
@@ -18,7 +19,7 @@ use super::{
 use types::TypeId;
 
 /// The version of this encoding.
-const FORMAT: u64 = 12;
+const FORMAT: u64 = 13;
 
 /// The oldest that is read as well; any other is refused.
 const FORMAT_OLDEST: u64 = 4;
@@ -40,6 +41,9 @@ const FORMAT_OF_PARTITIONS: u64 = 9;
 // Of format 10 are those whose indexes may have constraints that are checked later, and of format 11
 // those that may have exclusion constraints or options of columns, and of format 12 those whose keys may have
 // collations of their own, by flags that older ones never have.
+
+/// Older ones end before inheritance.
+const FORMAT_OF_INHERITANCE: u64 = 13;
 
 /// The row of a table.
 pub fn encode(table: &Table) -> Vec<u8> {
@@ -164,6 +168,7 @@ pub fn encode(table: &Table) -> Vec<u8> {
     for part in &table.foreign_parts {
         foreign::put_foreign_part(&mut out, part);
     }
+    put_part(&mut out, table.inheritance.as_deref(), inheritance::put);
     RowBuilder::new(1).value(&out).finish()
 }
 
@@ -253,6 +258,9 @@ pub fn decode(row: &[u8]) -> Result<Table> {
         table.partition_key = read_part(&mut reader, partition::read_key)?.map(Box::new);
         table.partition_of = read_part(&mut reader, partition::read_of)?.map(Box::new);
         table.foreign_parts = read_list(&mut reader, foreign::read_foreign_part)?;
+    }
+    if format >= FORMAT_OF_INHERITANCE {
+        table.inheritance = read_part(&mut reader, inheritance::read)?.map(Box::new);
     }
     reader.finish()?;
     Ok(table)
@@ -390,8 +398,8 @@ mod tests {
     use super::super::trigger::{Condition, ConstraintTrigger, Enabled, Events, Timing};
     use super::super::Trigger;
     use super::super::{
-        Action, Checked, Computed, ComputedKey, Exclusion, ForeignKey, ForeignPart, KeySource,
-        Policy, PolicyCommand,
+        Action, Checked, Computed, ComputedKey, Exclusion, ForeignKey, ForeignPart, Inheritance,
+        KeySource, Policy, PolicyCommand,
     };
     use super::*;
 
@@ -603,6 +611,12 @@ mod tests {
                 oid: 16_402,
                 name: "t_k_fkey1".to_owned(),
             }],
+            inheritance: Some(Box::new(Inheritance {
+                parents: vec![16_403, 16_404],
+                children: vec![16_405],
+                local_columns: vec![1],
+                local_checks: vec![16_406],
+            })),
         };
         assert_eq!(decode(&encode(&table)).unwrap(), table);
         assert!(decode(b"\x01\x03\x07\x07").is_err());
@@ -620,6 +634,10 @@ mod tests {
         let row = encode(&table);
         let mut bytes = Row::parse(&row).unwrap().column(0).unwrap().to_vec();
         let as_row = |bytes: &[u8]| RowBuilder::new(1).value(bytes).finish();
+        // Without the inheritance at its end.
+        bytes.pop();
+        bytes[0] = FORMAT_OF_INHERITANCE as u8 - 1;
+        assert_eq!(decode(&as_row(&bytes)).unwrap(), table);
         // Without the partitions at its end.
         bytes.truncate(bytes.len() - 3);
         bytes[0] = FORMAT_OF_TRIGGERS as u8;

@@ -47,6 +47,7 @@ pub mod extension;
 pub mod extension_store;
 pub mod foreign;
 pub mod index_form;
+pub mod inheritance;
 pub mod inverted;
 pub mod layout;
 mod lists;
@@ -92,6 +93,7 @@ pub use domain::{Domain, DomainCheck};
 pub use exclusion::Exclusion;
 pub use extension::Extension;
 pub use foreign::{Action, ForeignKey, ForeignPart};
+pub use inheritance::Inheritance;
 pub use partition::{PartitionKey, PartitionOf};
 pub use persistent::{SharedList, SharedMap};
 pub use policy::{Policy, PolicyCommand, RowSecurity};
@@ -326,6 +328,8 @@ pub struct Table {
     pub partition_of: Option<Box<PartitionOf>>,
     /// What its foreign keys to partitioned tables are for the partitions of those.
     pub foreign_parts: Vec<ForeignPart>,
+    /// From whom it inherits and who inherits from it, if there is anything to say of that.
+    pub inheritance: Option<Box<Inheritance>>,
 }
 
 /// A column of a table.

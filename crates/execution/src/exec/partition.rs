@@ -1,4 +1,5 @@
-//! Rows of partitioned tables: to which partition each goes, and what becomes of those that are there.
+//! Rows of partitioned tables, and of such that others inherit from: to which partition each goes, and what
+//! becomes of those that are there.
 //!
 //! ```text
 //! insert into m values (3, 'x')       key (3) ─level─► m1: the row, with its columns where m1 has them
@@ -30,6 +31,9 @@ use functions::strings::{quote_identifier, quote_string};
 use planner::plan::partition::{Below, Leaf, Level, PartitionCheck, Partitions, Routes, Through};
 use planner::plan::{Delete, Insert, PolicyCheck, Program, Row, Target, Update};
 use types::{self, Datum, EvalContext, TypeId};
+
+/// The place of the table that a statement names among those that inherit from it.
+const NAMED: usize = 0;
 
 /// The key of a row on a level.
 fn key_on(level: &Level, row: &[Datum], cx: &mut Exec<'_>) -> Result<Vec<Datum>> {
@@ -128,30 +132,32 @@ pub(super) fn leaf_for(
     row: &[Datum],
     cx: &mut Exec<'_>,
 ) -> Result<Option<usize>> {
-    let mut tree = &partitions.tree;
-    loop {
-        let key = key_on(&tree.level, row, cx)?;
-        match tree.level.place_of(&key).map(|place| &tree.below[place]) {
+    let mut tree = partitions.tree.as_ref();
+    while let Some(at) = tree {
+        let key = key_on(&at.level, row, cx)?;
+        match at.level.place_of(&key).map(|place| &at.below[place]) {
             None => return Ok(None),
             Some(Below::Leaf(leaf)) => return Ok(Some(*leaf)),
-            Some(Below::Tree(below)) => tree = below,
+            Some(Below::Tree(below)) => tree = Some(below),
         }
     }
+    Ok(Some(NAMED))
 }
 
 /// The leaf that a row belongs to, by its place.
 fn route(partitions: &Partitions, row: &[Datum], cx: &mut Exec<'_>) -> Result<usize> {
-    let mut tree = &partitions.tree;
-    loop {
-        let key = key_on(&tree.level, row, cx)?;
-        let Some(place) = tree.level.place_of(&key) else {
-            return Err(no_partition(&tree.level, &key, cx));
+    let mut tree = partitions.tree.as_ref();
+    while let Some(at) = tree {
+        let key = key_on(&at.level, row, cx)?;
+        let Some(place) = at.level.place_of(&key) else {
+            return Err(no_partition(&at.level, &key, cx));
         };
-        match &tree.below[place] {
+        match &at.below[place] {
             Below::Leaf(leaf) => return Ok(*leaf),
-            Below::Tree(below) => tree = below,
+            Below::Tree(below) => tree = Some(below),
         }
     }
+    Ok(NAMED)
 }
 
 /// The row as RETURNING sees it: with the key, which it cannot ask for, and the oid of its table.
@@ -244,9 +250,22 @@ pub(super) fn lock(
     partitions: &Partitions,
     start: usize,
     row: &mut Row,
-    (strength, wait, recheck): (RowLock, LockWait, Option<&Program>),
+    how: (RowLock, LockWait, Option<&Program>),
     cx: &mut Exec<'_>,
 ) -> Result<Option<Locked>> {
+    let locked = lock_in_leaf(table, partitions, start, row, how, cx)?;
+    Ok(locked.map(|(locked, _)| locked))
+}
+
+/// The same; also the whole row as the leaf has it, if it has changed meanwhile.
+fn lock_in_leaf(
+    table: &Table,
+    partitions: &Partitions,
+    start: usize,
+    row: &mut Row,
+    (strength, wait, recheck): (RowLock, LockWait, Option<&Program>),
+    cx: &mut Exec<'_>,
+) -> Result<Option<(Locked, Option<Row>)>> {
     let width = table.columns.len();
     let (Datum::Bytea(key), Datum::Oid(oid)) = (&row[start + width], &row[start + width + 1])
     else {
@@ -258,10 +277,10 @@ pub(super) fn lock(
     let mut newest = Vec::new();
     let txn = cx.host.txn();
     match txn.lock_row(leaf.table.tree, &key, strength, wait, &mut newest)? {
-        LockedRow::Unchanged => Ok(Some(Locked {
-            key,
-            is_changed: false,
-        })),
+        LockedRow::Unchanged => {
+            let is_changed = false;
+            Ok(Some((Locked { key, is_changed }, None)))
+        }
         LockedRow::Gone => check_not_moved(&leaf.table, &key, cx).map(|()| None),
         LockedRow::Skipped => Ok(None),
         LockedRow::Changed => {
@@ -271,13 +290,35 @@ pub(super) fn lock(
             }
             match recheck {
                 Some(condition) if !condition.test(cx, row)? => Ok(None),
-                _ => Ok(Some(Locked {
-                    key,
-                    is_changed: true,
-                })),
+                _ => {
+                    let is_changed = true;
+                    Ok(Some((Locked { key, is_changed }, Some(values))))
+                }
             }
         }
     }
+}
+
+/// A locked row as its leaf has it, of which `row` is what the table above shows, and `newest` what was
+/// found if it has changed.
+fn whole(
+    leaf: &Leaf,
+    key: &Key,
+    row: &[Datum],
+    newest: Option<Row>,
+    cx: &mut Exec<'_>,
+) -> Result<Row> {
+    if !leaf.has_more {
+        return Ok(leaf.lowered(row));
+    }
+    if let Some(newest) = newest {
+        return Ok(newest);
+    }
+    let mut kept = Vec::new();
+    if !cx.host.txn().get(leaf.table.tree, key, &mut kept)? {
+        return Err(Error::internal("a row that is locked and not there"));
+    }
+    rows::decode(&leaf.table, &[], &kept, key, false)
 }
 
 /// Refuses to go on without a row that somebody has taken to another partition meanwhile.
@@ -351,39 +392,46 @@ pub(super) fn update(
             return Ok(None);
         }
     }
-    let (key, held, mut new) = loop {
+    let (key, newest, held, mut new) = loop {
         let new = new_row(update, &row, cx)?;
         let moves = !belongs(&leaf.levels, &new, cx)?;
         let (before, after) = (leaf.lowered(&row), leaf.lowered(&new));
         let held = strength(moves || moves_keys(&target.table, &before, &after));
         let how = (held, LockWait::Block, update.recheck.as_ref());
-        let Some(locked) = lock(table, &routes.partitions, 0, &mut row, how, cx)? else {
+        let locked = lock_in_leaf(table, &routes.partitions, 0, &mut row, how, cx)?;
+        let Some((locked, newest)) = locked else {
             return Ok(None);
         };
         if !locked.is_changed {
-            break (locked.key, held, new);
+            break (locked.key, newest, held, new);
         }
         let new = new_row(update, &row, cx)?;
         let moves = !belongs(&leaf.levels, &new, cx)?;
         let (before, after) = (leaf.lowered(&row), leaf.lowered(&new));
         if held == strength(moves || moves_keys(&target.table, &before, &after)) {
-            break (locked.key, held, new);
+            break (locked.key, newest, held, new);
         }
     };
-    let old = leaf.lowered(&row);
+    let old = whole(leaf, &key, &row, newest, cx)?;
+    let mut after = leaf.lowered_over(&old, &new);
+    if leaf.has_more {
+        for (place, value) in &target.generated {
+            after[*place] = value.eval(cx, &after)?;
+        }
+    }
     if let Some(triggers) = &target.triggers {
         let (event, updated) = (Events::UPDATE, &triggers.updated);
-        let after = leaf.lowered(&new);
-        let Some(mut after) = trigger::before(triggers, event, updated, Some(&old), after, cx)?
+        let Some(mut made) = trigger::before(triggers, event, updated, Some(&old), after, cx)?
         else {
             return Ok(None);
         };
         trigger::check_untouched(target.table.tree, &key, "updated", cx)?;
         for (place, value) in &target.generated {
-            after[*place] = value.eval(cx, &after)?;
+            made[*place] = value.eval(cx, &made)?;
         }
-        lock_moved(&target.table, &key, &old, &after, held, cx)?;
-        new = leaf.raised(&after);
+        lock_moved(&target.table, &key, &old, &made, held, cx)?;
+        new = leaf.raised(&made);
+        after = made;
     }
     if !belongs(&leaf.levels, &new, cx)? {
         let Some(moved) = move_row(update, routes, (&key, &row), new, own, cx)? else {
@@ -402,7 +450,6 @@ pub(super) fn update(
         cx,
     )?;
     check_policies(table, &update.target.policy_checks, "", &new, cx)?;
-    let mut after = leaf.lowered(&new);
     check_row(target, &[], &mut after, cx)?;
     check_views(&update.target, &new, cx)?;
     let new_key = replace_row(target, &key, &old, &after, cx)?;
@@ -511,10 +558,11 @@ pub(super) fn delete<'r>(
         }
     }
     let how = (RowLock::Update, LockWait::Block, delete.recheck.as_ref());
-    let Some(locked) = lock(table, &routes.partitions, 0, &mut row, how, cx)? else {
+    let locked = lock_in_leaf(table, &routes.partitions, 0, &mut row, how, cx)?;
+    let Some((locked, newest)) = locked else {
         return Ok(None);
     };
-    let old = leaf.lowered(&row);
+    let old = whole(leaf, &locked.key, &row, newest, cx)?;
     if !remove(target, &locked.key, &old, None, own, cx)? {
         return Ok(None);
     }

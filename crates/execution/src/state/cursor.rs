@@ -80,7 +80,8 @@ pub fn current_row(
     let shown = &table.name;
     let above = catalog.partition_ancestors(table.oid);
     let tables = cursor.tables.iter().enumerate();
-    let own = tables.filter(|(_, of)| of.table == table.oid || above.contains(&of.table));
+    let is_above = |of: u32| above.contains(&of) || catalog.inherits(table, of);
+    let own = tables.filter(|(_, of)| of.table == table.oid || is_above(of.table));
     let places: Vec<usize> = own.map(|(place, _)| place).collect();
     let place = match (cursor.locks, places.as_slice()) {
         (_, [place]) => *place,

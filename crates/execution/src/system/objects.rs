@@ -243,10 +243,11 @@ fn classes(catalog: Option<&Catalog>, table: &Table, rows: &mut Rows) {
         (
             "relhassubclass",
             flag(
-                table
-                    .partition_key
-                    .iter()
-                    .any(|key| !key.partitions.is_empty()),
+                table.has_children()
+                    || table
+                        .partition_key
+                        .iter()
+                        .any(|key| !key.partitions.is_empty()),
             ),
         ),
         (
@@ -338,13 +339,17 @@ fn attributes(catalog: Option<&Catalog>, table: &Table, rows: &mut Rows) {
             collation => collation,
         };
         let target = catalog.and_then(|catalog| catalog.statistics_target(table.oid, place));
-        let extra = (given, collation, target, table.partition_of.is_some());
+        let origin = match catalog {
+            Some(catalog) => catalog.column_origin(table, place),
+            None => (0, true),
+        };
+        let extra = (given, collation, target, origin);
         attribute(table.oid, column, number, extra, rows);
     }
     for index in &table.indexes {
         for (place, column) in index.shown_columns(table).into_iter().enumerate() {
             let collation = collation_of_key(table, index, place, column.type_id);
-            let extra = (Datum::Null, collation, None, false);
+            let extra = (Datum::Null, collation, None, (0, true));
             attribute(index.oid, &column, place + 1, extra, rows);
         }
     }
@@ -354,7 +359,7 @@ pub(super) fn attribute(
     relation: u32,
     column: &Column,
     number: usize,
-    (acl, collation, target, inherited): (Datum, u32, Option<i32>, bool),
+    (acl, collation, target, origin): (Datum, u32, Option<i32>, (usize, bool)),
     rows: &mut Rows,
 ) {
     let ty = column.type_id;
@@ -396,8 +401,8 @@ pub(super) fn attribute(
             char(if column.generated { b's' } else { 0 }),
         ),
         ("attisdropped", flag(dropped)),
-        ("attislocal", flag(!inherited || dropped)),
-        ("attinhcount", int(i32::from(inherited && !dropped))),
+        ("attislocal", flag(origin.1)),
+        ("attinhcount", int(origin.0 as i32)),
         ("attcollation", oid(collation)),
         ("attacl", acl),
         ("attoptions", shown_options(&column.options)),
@@ -516,11 +521,11 @@ fn constraints(catalog: Option<&Catalog>, table: &Table, rows: &mut Rows) {
     for index in table.indexes.iter().filter(|index| index.constraint != 0) {
         key_constraint(above(catalog, table, index.oid), table, index, rows);
     }
-    let parent = table.partition_of.as_ref().zip(catalog);
-    let parent = parent.and_then(|(of, catalog)| catalog.table_by_oid(of.parent));
     for check in &table.checks {
-        let mut inherited = parent.iter().flat_map(|parent| &parent.checks);
-        let inherited = inherited.any(|known| known.name == check.name);
+        let origin = match catalog {
+            Some(catalog) => catalog.check_origin(table, check),
+            None => (0, true),
+        };
         rows.push([
             ("oid", oid(check.oid)),
             ("conname", text(&check.name)),
@@ -531,8 +536,8 @@ fn constraints(catalog: Option<&Catalog>, table: &Table, rows: &mut Rows) {
             ("confupdtype", char(b' ')),
             ("confdeltype", char(b' ')),
             ("confmatchtype", char(b' ')),
-            ("conislocal", flag(!inherited)),
-            ("coninhcount", int(i32::from(inherited))),
+            ("conislocal", flag(origin.1)),
+            ("coninhcount", int(origin.0 as i32)),
             ("connoinherit", flag(check.no_inherit)),
             ("conkey", numbers(check.columns.iter().copied())),
             ("conbin", text(planner::bind::stored::check(check))),

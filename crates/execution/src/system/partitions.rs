@@ -1,5 +1,5 @@
-//! `pg_partitioned_table`'s and `pg_inherits`' rows: what is divided by which key, and whose partitions
-//! there are.
+//! `pg_partitioned_table`'s and `pg_inherits`' rows: what is divided by which key, whose partitions there
+//! are, and who inherits from whom.
 
 use super::objects::user_tables;
 use super::rows::{char, oid, small, text, vector, Rows};
@@ -69,6 +69,13 @@ pub(super) fn tables(catalog: &Catalog, rows: &mut Rows) {
 
 pub(super) fn inherits(catalog: &Catalog, rows: &mut Rows) {
     for table in user_tables(catalog) {
+        for (place, parent) in table.inherits_from().iter().enumerate() {
+            rows.push([
+                ("inhrelid", oid(table.oid)),
+                ("inhparent", oid(*parent)),
+                ("inhseqno", Datum::Int4(place as i32 + 1)),
+            ]);
+        }
         if let Some(of) = &table.partition_of {
             rows.push([
                 ("inhrelid", oid(table.oid)),

@@ -85,7 +85,7 @@ pub(super) fn attributes(catalog: &Catalog, rows: &mut Rows) {
                 dropped: attribute.name.is_empty(),
                 ..Column::default()
             };
-            let extra = (Datum::Null, collation, None, false);
+            let extra = (Datum::Null, collation, None, (0, true));
             super::objects::attribute(composite.relation, &column, number, extra, rows);
         }
     }

@@ -48,7 +48,7 @@ impl Binder<'_> {
     /// # Errors
     /// 42P01, 42703, 42701 and what WHERE and the defaults give.
     pub fn copy_from(&mut self, copy: &CopyStmt) -> Result<(Bound, CopyFrom)> {
-        let table = self.copied_table(relation(copy)?)?;
+        let table = self.copied_table(relation(copy)?)?.alone();
         check_target(&table)?;
         self.lock(table.tree, TableLock::RowExclusive);
         self.require_of(&table, Privileges::INSERT, 0);
@@ -123,7 +123,11 @@ impl Binder<'_> {
         let names = columns.iter().map(|place| &table.columns[*place].name);
         let select = SelectStmt {
             target_list: names.map(|name| target(name)).collect(),
-            from_clause: vec![node(NodeEnum::RangeVar(range.clone()))],
+            // Rows of tables that inherit from it are theirs.
+            from_clause: vec![node(NodeEnum::RangeVar(RangeVar {
+                inh: false,
+                ..range.clone()
+            }))],
             limit_option: LimitOption::Default as i32,
             op: SetOperation::SetopNone as i32,
             ..Default::default()

@@ -52,9 +52,10 @@ impl Binder<'_> {
                 if item.table.is_none() && range.alias.as_ref().is_some_and(has_columns) {
                     return Ok(None);
                 }
+                let only = if range.inh { "" } else { "ONLY " };
                 Ok(Some(match name == own {
-                    true => named,
-                    false => format!("{named} {}", quote_identifier(&name)),
+                    true => format!("{only}{named}"),
+                    false => format!("{only}{named} {}", quote_identifier(&name)),
                 }))
             }
             NodeEnum::RangeSubselect(query) => {

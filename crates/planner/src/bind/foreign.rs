@@ -86,8 +86,8 @@ impl Binder<'_> {
     /// What writing a table so sets off; none if it is nothing.
     pub fn rules(&mut self, table: &Arc<Table>, touch: Touch) -> Result<Option<Rc<Rules>>> {
         let catalog = self.cx.catalog.clone();
-        // The rows of a partitioned table are its partitions'.
-        let has_rows = table.kind != RelationKind::Partitioned;
+        // The rows of a partitioned table are its partitions', and what inherits is written by itself.
+        let has_rows = table.kind != RelationKind::Partitioned && !table.has_children();
         let referred = referrers(&catalog, table).next().is_some();
         if !has_rows || table.foreign_keys.is_empty() && !referred {
             return Ok(None);

@@ -4,6 +4,7 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use base::engine::TableLock;
 use base::{Error, Result, SqlState};
@@ -36,11 +37,20 @@ pub(super) fn reads(with_lock: bool) -> &'static [For] {
     }
 }
 
-/// Refuses the rows of a partitioned table that are in no partition.
-pub(super) fn refuse_only(range: &RangeVar, table: &catalog::Table) -> Result<()> {
-    match table.kind == RelationKind::Partitioned && !range.inh {
-        true => Err(Error::unsupported("ONLY of a partitioned table")),
-        false => Ok(()),
+/// The table as it is meant: with ONLY, without those that inherit from it.
+///
+/// # Errors
+/// 0A000 for the rows of a partitioned table that are in no partition.
+pub(super) fn as_meant(
+    range: &RangeVar,
+    table: Arc<catalog::Table>,
+) -> Result<Arc<catalog::Table>> {
+    match (range.inh, table.kind) {
+        (true, _) => Ok(table),
+        (false, RelationKind::Partitioned) => {
+            Err(Error::unsupported("ONLY of a partitioned table"))
+        }
+        (false, _) => Ok(table.alone()),
     }
 }
 
@@ -154,8 +164,7 @@ impl Binder<'_> {
         } else {
             TableLock::AccessShare
         };
-        let table = self.table(range, lock)?;
-        refuse_only(range, &table)?;
+        let table = as_meant(range, self.table(range, lock)?)?;
         let source = match table.kind {
             RelationKind::System | RelationKind::Sequence => {
                 let plan = self.system(&table)?;
@@ -197,17 +206,14 @@ impl Binder<'_> {
     /// A scan of a table, added to the scope; [`Binder::guarded`] completes it.
     pub(super) fn scan(
         &mut self,
-        table: std::sync::Arc<catalog::Table>,
+        table: Arc<catalog::Table>,
         alias: Option<&Alias>,
         scope: &mut Scope<'_>,
         with_key: bool,
         next: &mut usize,
     ) -> Result<Source> {
         let start = *next;
-        let partitions = match table.kind {
-            RelationKind::Partitioned => Some(self.partitions(&table)?),
-            _ => None,
-        };
+        let partitions = self.leaves(&table)?;
         let oid = start + table.columns.len() + usize::from(with_key);
         let width = oid - start + usize::from(partitions.is_some());
         *next += width;

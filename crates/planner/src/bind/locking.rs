@@ -249,10 +249,7 @@ impl Binder<'_> {
                 continue;
             };
             if matches!(table.kind, RelationKind::Table | RelationKind::Partitioned) {
-                let partitions = match table.kind {
-                    RelationKind::Partitioned => Some(self.partitions(table)?),
-                    _ => None,
-                };
+                let partitions = self.leaves(table)?;
                 let mut rechecks = rechecks.iter();
                 let recheck = rechecks.find(|(start, _)| *start == item.start);
                 let recheck = recheck.and_then(|(_, recheck)| recheck.as_ref());

@@ -1,4 +1,5 @@
-//! Partitioned tables in statements: what is below them, and what partitions ask of their rows.
+//! Partitioned tables, and such that others inherit from, in statements: what is below them, and what
+//! partitions ask of their rows.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,19 +18,62 @@ use catalog::partition::{column_map, ColumnMap};
 use catalog::{KeySource, RelationKind, Table};
 
 impl Binder<'_> {
+    /// The tables whose rows a table has, if it is not a table of its own rows alone.
+    pub(super) fn leaves(&mut self, table: &Arc<Table>) -> Result<Option<Rc<Partitions>>> {
+        match table.kind {
+            RelationKind::Partitioned => self.partitions(table).map(Some),
+            _ if table.has_children() => self.with_heirs(table).map(Some),
+            _ => Ok(None),
+        }
+    }
+
     /// All that is below a partitioned table, locked like the table itself.
     pub(super) fn partitions(&mut self, table: &Arc<Table>) -> Result<Rc<Partitions>> {
-        let known = self.locks.iter().find(|lock| lock.0 == table.tree);
-        let mode = known.map(|lock| lock.1);
-        let below = self.cx.catalog.below(table);
-        for partition in below {
-            if let Some(mode) = mode {
-                self.lock(partition.tree, mode);
-            }
-        }
+        self.lock_like(table, self.cx.catalog.below(table));
         let mut leaves = Vec::new();
-        let tree = self.tree_of(table, table, &[], &mut leaves)?;
+        let tree = Some(self.tree_of(table, table, &[], &mut leaves)?);
         Ok(Rc::new(Partitions { tree, leaves }))
+    }
+
+    /// A table and all that inherit from it, locked like the table itself.
+    fn with_heirs(&mut self, table: &Arc<Table>) -> Result<Rc<Partitions>> {
+        let heirs = self.cx.catalog.heirs(table);
+        self.lock_like(table, heirs.iter().cloned());
+        let mut leaves = Vec::with_capacity(heirs.len() + 1);
+        for own in std::iter::once(table).chain(&heirs) {
+            leaves.push(self.leaf(table, &own.alone(), Vec::new())?);
+        }
+        Ok(Rc::new(Partitions { tree: None, leaves }))
+    }
+
+    fn lock_like(&mut self, table: &Table, others: impl IntoIterator<Item = Arc<Table>>) {
+        let known = self.locks.iter().find(|lock| lock.0 == table.tree);
+        let Some(mode) = known.map(|lock| lock.1) else {
+            return;
+        };
+        for other in others {
+            self.lock(other.tree, mode);
+        }
+    }
+
+    fn leaf(
+        &mut self,
+        top: &Arc<Table>,
+        table: &Arc<Table>,
+        levels: Vec<(Rc<Level>, usize)>,
+    ) -> Result<Leaf> {
+        let shown = self.with_trees_seen(table.clone());
+        let live = |table: &Table| {
+            let columns = table.columns.iter();
+            columns.filter(|column| !column.dropped).count()
+        };
+        Ok(Leaf {
+            columns: column_map(top, table)?,
+            has_more: live(table) > live(top),
+            computed: self.computed_access(&shown)?,
+            table: shown,
+            levels,
+        })
     }
 
     fn tree_of(
@@ -56,13 +100,8 @@ impl Binder<'_> {
                 below.push(Below::Tree(tree));
                 continue;
             }
-            let shown = self.with_trees_seen(partition.clone());
-            leaves.push(Leaf {
-                columns: column_map(top, partition)?,
-                computed: self.computed_access(&shown)?,
-                table: shown,
-                levels,
-            });
+            let leaf = self.leaf(top, partition, levels)?;
+            leaves.push(leaf);
             below.push(Below::Leaf(leaves.len() - 1));
         }
         Ok(Tree { level, below })
@@ -148,16 +187,17 @@ impl Binder<'_> {
         Ok((!levels.is_empty()).then(|| Rc::new(PartitionCheck { levels })))
     }
 
-    /// What a statement that writes a partitioned table does with each leaf.
+    /// What a statement that writes a partitioned table, or one that others inherit from, does with each
+    /// leaf.
     pub(super) fn routes(
         &mut self,
         table: &Arc<Table>,
         touch: &Touch,
         conflict: Option<&Conflict>,
     ) -> Result<Option<Rc<Routes>>> {
-        if table.kind != RelationKind::Partitioned {
+        let Some(partitions) = self.leaves(table)? else {
             return Ok(None);
-        }
+        };
         let mut triggers = table.triggers.iter();
         if conflict.is_some_and(|conflict| conflict.set.is_some())
             && triggers.any(|own| own.old_table.is_some() || own.new_table.is_some())
@@ -165,7 +205,6 @@ impl Binder<'_> {
             let what = "ON CONFLICT DO UPDATE of a partitioned table whose triggers name its rows";
             return Err(Error::unsupported(what));
         }
-        let partitions = self.partitions(table)?;
         let mut leaves = Vec::with_capacity(partitions.leaves.len());
         for leaf in &partitions.leaves {
             // A row that moves goes here and comes there.

@@ -504,12 +504,11 @@ impl Binder<'_> {
         oid: u32,
         location: i32,
     ) -> Option<Expr> {
+        if let Some(told) = item.oid {
+            return Some(Expr::new(ExprKind::Column(told), TypeId::OID, location));
+        }
         if self.cx.catalog.table_by_oid(oid)?.kind == RelationKind::Partitioned {
-            return Some(Expr::new(
-                ExprKind::Column(item.oid?),
-                TypeId::OID,
-                location,
-            ));
+            return None;
         }
         let value = Expr::constant(Datum::Oid(oid), TypeId::OID, location);
         if !item.nullable {

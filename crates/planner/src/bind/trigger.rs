@@ -194,7 +194,9 @@ impl Binder<'_> {
                 events = events.with(event);
             }
         }
-        self.triggers_on(table, events, &touch.changes)
+        // Those of rows are the leaves', which have their own.
+        let rows_elsewhere = table.kind == RelationKind::Partitioned || table.has_children();
+        self.planned_triggers(table, events, &touch.changes, rows_elsewhere)
     }
 
     /// The triggers of a table on these events.
@@ -207,10 +209,20 @@ impl Binder<'_> {
         events: Events,
         changes: &[usize],
     ) -> Result<Option<Rc<Triggers>>> {
+        let rows_elsewhere = table.kind == RelationKind::Partitioned;
+        self.planned_triggers(table, events, changes, rows_elsewhere)
+    }
+
+    fn planned_triggers(
+        &mut self,
+        table: &Arc<Table>,
+        events: Events,
+        changes: &[usize],
+        rows_elsewhere: bool,
+    ) -> Result<Option<Rc<Triggers>>> {
         let mut all = Vec::new();
         for trigger in &table.triggers {
-            // Those of rows are the partitions', which have their own.
-            let is_elsewhere = trigger.for_each_row && table.kind == RelationKind::Partitioned;
+            let is_elsewhere = trigger.for_each_row && rows_elsewhere;
             let is_disabled = trigger.enabled == Enabled::Disabled || is_elsewhere;
             if is_disabled || !trigger.events.has(events) {
                 continue;

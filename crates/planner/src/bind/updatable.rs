@@ -21,7 +21,7 @@ use base::engine::TableLock;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{Alias, SelectStmt, SetOperation};
 
-use super::from::reads;
+use super::from::{as_meant, reads};
 use super::scope::{table_columns, Scope, ScopeTable};
 use super::view::query_of_text;
 use super::{inner, Binder};
@@ -433,7 +433,7 @@ impl Binder<'_> {
             },
             _ => return Ok(Err(NOT_ONE_TABLE)),
         };
-        let table = self.table(range, TableLock::AccessShare)?;
+        let table = as_meant(range, self.table(range, TableLock::AccessShare)?)?;
         if self.through_views != Privileges::NONE {
             self.require_of(&table, self.through_views, 0);
         }

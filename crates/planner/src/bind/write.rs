@@ -14,7 +14,7 @@ use super::assignments::{last_given, part_given};
 use super::current_of::only_current;
 use super::expr::{Place, Sets};
 use super::foreign::Touch;
-use super::from::refuse_only;
+use super::from::as_meant;
 use super::given::{given, refused_insert, Given};
 use super::project_set::projection;
 use super::scope::{Scope, ScopeTable};
@@ -114,9 +114,8 @@ impl Binder<'_> {
 
     /// The table that a statement names to write to it.
     pub(super) fn table_written(&mut self, range: &RangeVar) -> Result<Arc<Table>> {
-        let table = self.table(range, TableLock::RowExclusive)?;
+        let table = as_meant(range, self.table(range, TableLock::RowExclusive)?)?;
         self.positional = false;
-        refuse_only(range, &table)?;
         if let Some(recorded) = &mut self.recorded {
             recorded.target(range, &table);
         }
@@ -136,7 +135,9 @@ impl Binder<'_> {
             None,
         )?;
         let mut reads = Reads::default();
-        let writable = self.target_table(insert.relation.as_ref(), Verb::Insert)?;
+        let mut writable = self.target_table(insert.relation.as_ref(), Verb::Insert)?;
+        // Nothing comes to those that inherit from it.
+        writable.base = writable.base.alone();
         let table = writable.base.clone();
         let places = self.insert_columns(insert, &writable)?;
         self.require_inserted(insert, &writable)?;

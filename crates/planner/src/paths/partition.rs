@@ -43,6 +43,7 @@ impl Planner<'_> {
         let all = shifted(own.into_iter().chain(conditions).collect(), start);
         let mut parts = Vec::new();
         let mut sum = Expected::default();
+        let mut read = Vec::new();
         for leaf in &partitions.leaves {
             let mut tests = guards.iter().chain(&all);
             let may_hold = |condition: &Expr| {
@@ -52,7 +53,15 @@ impl Planner<'_> {
             if !tests.all(may_hold) || !leaf_may_hold(leaf, guards.iter().chain(&all)) {
                 continue;
             }
-            let (plan, expected) = self.leaf_plan(scan, leaf, &guards, &all)?;
+            read.push(leaf);
+        }
+        for (number, leaf) in (1..).zip(&read) {
+            let called = scan.alias.as_deref().unwrap_or(&scan.table.name);
+            let called = match read.len() {
+                1 => called.to_owned(),
+                _ => format!("{called}_{number}"),
+            };
+            let (plan, expected) = self.leaf_plan(scan, leaf, called, (&guards, &all))?;
             let asked = guards.iter().chain(&all);
             let asked = asked.flat_map(|condition| asked_first(leaf, condition));
             let plan = filtered_once(plan, asked.collect());
@@ -77,8 +86,8 @@ impl Planner<'_> {
         &self,
         scan: &Scan,
         leaf: &Leaf,
-        guards: &[Expr],
-        conditions: &[Expr],
+        called: String,
+        (guards, conditions): (&[Expr], &[Expr]),
     ) -> Result<(Plan, Expected)> {
         let below = |conditions: &[Expr]| -> Result<Vec<Expr>> {
             conditions
@@ -96,6 +105,7 @@ impl Planner<'_> {
             computed: leaf.computed.clone(),
             with_oid: true,
             partitions: None,
+            alias: (called != leaf.table.name).then(|| called.into()),
             ..scan.clone()
         };
         let expected = self.estimate_scan(&own, &guards, &conditions);

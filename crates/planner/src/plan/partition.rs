@@ -1,4 +1,4 @@
-//! The partitions below a partitioned table, as statements about it see them.
+//! The partitions below a partitioned table, and the heirs of a table, as statements about it see them.
 //!
 //! ```text
 //! m by range (k)               tree: level by k
@@ -6,6 +6,9 @@
 //! └─ m2 [9, 20) by list (c)    └─ tree: level by c
 //!    └─ m2a ('a')                  └─ leaf 1: columns at other places
 //! ```
+//! A table that others inherit from ([`catalog::inheritance`]) is read and changed in the same way: its own
+//! rows and those of each heir are leaves, between which no row moves.
+//!
 //! Rows of such a table have, after its columns, the key of the row if that was asked for, and the oid of
 //! the leaf that has it.
 
@@ -17,11 +20,11 @@ use catalog::partition::{place_of, Bound, ColumnMap};
 use catalog::Table;
 use types::{Datum, TypeId};
 
-/// All that is below a partitioned table.
+/// All that is below a partitioned table, or a table with all that inherit from it, itself first.
 #[derive(Debug)]
 pub struct Partitions {
-    /// Which leaf a row belongs to.
-    pub tree: Tree,
+    /// Which leaf a row belongs to; none where each stays in the table that it is in.
+    pub tree: Option<Tree>,
     /// The tables of rows, in the order in which they are read.
     pub leaves: Vec<Leaf>,
 }
@@ -73,6 +76,8 @@ pub struct Leaf {
     pub table: Arc<Table>,
     /// Where it has the columns; none if all stand at the same places.
     pub columns: Option<ColumnMap>,
+    /// It has columns that the table above has not.
+    pub has_more: bool,
     /// Its computed indexes.
     pub computed: Option<Rc<[ComputedAccess]>>,
     /// The levels above it, and its place in each.
@@ -93,9 +98,23 @@ impl Leaf {
         raised(self.columns.as_ref(), row, self.table.columns.len())
     }
 
-    /// A row of the table above as one of the leaf.
+    /// A row of the table above as one of the leaf, where that has no more columns.
     pub fn lowered(&self, row: &[Datum]) -> Row {
         lowered(self.columns.as_ref(), row, self.table.columns.len())
+    }
+
+    /// What becomes of a row of the leaf when the table above has changed its part of it to `row`.
+    pub fn lowered_over(&self, old: &[Datum], row: &[Datum]) -> Row {
+        let Some(map) = self.columns.as_ref().filter(|_| self.has_more) else {
+            return self.lowered(row);
+        };
+        let mut lowered = old.to_vec();
+        for (place, value) in map.iter().zip(row) {
+            if let Some(place) = place {
+                lowered[*place] = value.clone();
+            }
+        }
+        lowered
     }
 }
 

@@ -589,8 +589,11 @@ impl Session {
         mode: TableLock,
         wait: LockWait,
     ) -> Result<()> {
-        if view.kind == RelationKind::Partitioned {
-            for table in self.current_catalog()?.below(view) {
+        {
+            let catalog = self.current_catalog()?;
+            let mut all = catalog.below(view);
+            all.extend(catalog.heirs(view));
+            for table in all {
                 let Some(open) = &mut self.open else {
                     return Err(Error::internal("nothing is open"));
                 };

@@ -35,6 +35,84 @@ fn command_of(command: &AlterTableCmd) -> Result<&PartitionCmd> {
     }
 }
 
+/// Refuses a table as a child of another when it lacks a column of that or a CHECK constraint, or has it
+/// otherwise.
+///
+/// # Errors
+/// 42804, 42P21, 42P17.
+pub(super) fn check_has_all(parent: &Table, table: &Table) -> Result<()> {
+    let name = &table.name;
+    for column in parent.columns.iter().filter(|column| !column.dropped) {
+        let place = table.column(&column.name).ok_or_else(|| {
+            mismatch(format!("child table is missing column \"{}\"", column.name))
+        })?;
+        let own = &table.columns[place];
+        if (own.type_id, own.typmod) != (column.type_id, column.typmod) {
+            return Err(mismatch(format!(
+                "child table \"{name}\" has different type for column \"{}\"",
+                column.name
+            )));
+        }
+        if own.collation != column.collation {
+            return Err(Error::new(
+                SqlState::of("42P21"),
+                format!(
+                    "child table \"{name}\" has different collation for column \"{}\"",
+                    column.name
+                ),
+            ));
+        }
+        if column.not_null && !own.not_null {
+            return Err(mismatch(format!(
+                "column \"{}\" in child table must be marked NOT NULL",
+                column.name
+            )));
+        }
+        if column.generated != own.generated {
+            let is = if column.generated { "" } else { "not " };
+            return Err(mismatch(format!(
+                "column \"{}\" in child table must {is}be a generated column",
+                column.name
+            )));
+        }
+        if column.generated && column.default != own.default {
+            return Err(mismatch(format!(
+                "column \"{}\" in child table has a conflicting generation expression",
+                column.name
+            )));
+        }
+    }
+    for check in parent.checks.iter().filter(|check| !check.no_inherit) {
+        let known = table.checks.iter().find(|own| own.name == check.name);
+        let known = known.ok_or_else(|| {
+            mismatch(format!(
+                "child table is missing constraint \"{}\"",
+                check.name
+            ))
+        })?;
+        let conflicts = |what: &str| {
+            let message = format!(
+                "constraint \"{}\" conflicts with {what} constraint on child table \"{name}\"",
+                check.name
+            );
+            Err(Error::new(SqlState::of("42P17"), message))
+        };
+        if known.condition != check.condition {
+            return Err(mismatch(format!(
+                "child table \"{name}\" has different definition for check constraint \"{}\"",
+                check.name
+            )));
+        }
+        if known.no_inherit {
+            return conflicts("non-inherited");
+        }
+        if check.validated && !known.validated {
+            return conflicts("NOT VALID");
+        }
+    }
+    Ok(())
+}
+
 impl Session {
     /// ATTACH PARTITION to a table that is locked against everybody.
     pub(super) fn attach_partition(
@@ -119,6 +197,16 @@ impl Session {
         if is_local(table.oid) {
             return Err(Error::unsupported("a temporary partition"));
         }
+        if !table.inherits_from().is_empty() {
+            return Err(wrong_kind(
+                "cannot attach inheritance child as partition".to_owned(),
+            ));
+        }
+        if table.has_children() {
+            return Err(wrong_kind(
+                "cannot attach inheritance parent as partition".to_owned(),
+            ));
+        }
         for column in table.columns.iter().filter(|column| !column.dropped) {
             if column.identity != Identity::None {
                 return Err(Error::unsupported("an identity column of a partition"));
@@ -131,64 +219,7 @@ impl Session {
                 .with_detail("The new partition may contain only the columns present in parent."));
             }
         }
-        for column in parent.columns.iter().filter(|column| !column.dropped) {
-            let place = table.column(&column.name).ok_or_else(|| {
-                mismatch(format!("child table is missing column \"{}\"", column.name))
-            })?;
-            let own = &table.columns[place];
-            if (own.type_id, own.typmod) != (column.type_id, column.typmod) {
-                return Err(mismatch(format!(
-                    "child table \"{name}\" has different type for column \"{}\"",
-                    column.name
-                )));
-            }
-            if own.collation != column.collation {
-                return Err(Error::new(
-                    SqlState::of("42P21"),
-                    format!(
-                        "child table \"{name}\" has different collation for column \"{}\"",
-                        column.name
-                    ),
-                ));
-            }
-            if column.not_null && !own.not_null {
-                return Err(mismatch(format!(
-                    "column \"{}\" in child table must be marked NOT NULL",
-                    column.name
-                )));
-            }
-            if column.generated != own.generated {
-                let is = if column.generated { "" } else { "not " };
-                return Err(mismatch(format!(
-                    "column \"{}\" in child table must {is}be a generated column",
-                    column.name
-                )));
-            }
-            if column.generated && column.default != own.default {
-                return Err(mismatch(format!(
-                    "column \"{}\" in child table has a conflicting generation expression",
-                    column.name
-                )));
-            }
-        }
-        for check in &parent.checks {
-            let own = table.checks.iter().find(|own| own.name == check.name);
-            match own {
-                Some(own) if own.condition == check.condition && own.validated => {}
-                Some(_) => {
-                    return Err(mismatch(format!(
-                    "child table \"{name}\" has different definition for check constraint \"{}\"",
-                    check.name
-                )))
-                }
-                None => {
-                    return Err(mismatch(format!(
-                        "child table is missing constraint \"{}\"",
-                        check.name
-                    )))
-                }
-            }
-        }
+        check_has_all(parent, table)?;
         let mut triggers = table.triggers.iter().filter(|trigger| trigger.for_each_row);
         match triggers.find(|own| own.old_table.is_some() || own.new_table.is_some()) {
             None => Ok(()),
@@ -286,7 +317,7 @@ impl Session {
             ));
         }
         let catalog = self.current_catalog()?;
-        for above in Session::forget_partitions(&catalog, &[table.oid]) {
+        for above in Session::forget_children(&catalog, &[table.oid]) {
             self.put_table(&above)?;
         }
         let mut gone = vec![table.oid];

@@ -475,7 +475,7 @@ impl Session {
             _ => None,
         });
         let relations: Vec<u32> = relations.collect();
-        let mut changed = Session::forget_partitions(catalog, &relations);
+        let mut changed = Session::forget_children(catalog, &relations);
         let Some(open) = &mut self.open else {
             return Err(Error::internal("nothing is open"));
         };

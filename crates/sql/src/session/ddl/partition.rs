@@ -361,27 +361,30 @@ impl Session {
     }
 
     /// Takes tables that are dropped off the lists of parents that stay.
-    pub(super) fn forget_partitions(catalog: &Catalog, dropped: &[u32]) -> Vec<Table> {
+    pub(super) fn forget_children(catalog: &Catalog, dropped: &[u32]) -> Vec<Table> {
         let mut changed: Vec<Table> = Vec::new();
         for oid in dropped {
-            let table = catalog.table_by_oid(*oid);
-            let Some(of) = table.and_then(|table| table.partition_of.as_ref()) else {
+            let Some(table) = catalog.table_by_oid(*oid) else {
                 continue;
             };
-            if dropped.contains(&of.parent) {
-                continue;
-            }
-            let known = changed.iter().position(|known| known.oid == of.parent);
-            let place = match (known, catalog.table_by_oid(of.parent)) {
-                (Some(place), _) => place,
-                (None, Some(parent)) => {
-                    changed.push((**parent).clone());
-                    changed.len() - 1
+            let of = table.partition_of.iter().map(|of| &of.parent);
+            let parents = of.chain(table.inherits_from());
+            for above in parents.filter(|above| !dropped.contains(above)) {
+                let known = changed.iter().position(|known| known.oid == *above);
+                let place = match (known, catalog.table_by_oid(*above)) {
+                    (Some(place), _) => place,
+                    (None, Some(parent)) => {
+                        changed.push((**parent).clone());
+                        changed.len() - 1
+                    }
+                    (None, None) => continue,
+                };
+                if let Some(key) = &mut changed[place].partition_key {
+                    key.partitions.retain(|known| known != oid);
                 }
-                (None, None) => continue,
-            };
-            if let Some(key) = &mut changed[place].partition_key {
-                key.partitions.retain(|known| known != oid);
+                if let Some(own) = &mut changed[place].inheritance {
+                    own.children.retain(|known| known != oid);
+                }
             }
         }
         changed

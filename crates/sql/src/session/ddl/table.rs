@@ -49,6 +49,7 @@ impl Session {
             Some(_) => Some(self.parent_of(create)?),
             None => None,
         };
+        let parents = self.named_parents(create)?;
         let catalog = self.current_catalog()?;
         let oid = self.new_oid()?;
         super::partition::refuse_combinations(create, is_local(oid))?;
@@ -66,6 +67,7 @@ impl Session {
         set_options(&mut table, &create.options)?;
         let mut constraints = Vec::new();
         let mut sequences = Vec::new();
+        let mut inherited = self.inherit_from(&catalog, parents, &mut table, sink)?;
         if let Some(parent) = &parent {
             self.inherit(parent, &mut table)?;
             self.own_clauses(text, &catalog, create, &mut table, &mut constraints)?;
@@ -74,12 +76,24 @@ impl Session {
             match &element.node {
                 Some(NodeEnum::ColumnDef(_)) if parent.is_some() => {}
                 Some(NodeEnum::ColumnDef(column)) => {
-                    self.add_column(text, &catalog, column, &mut table, &mut constraints)?;
-                    let made = self.own_sequence(text, &catalog, column, &mut table, &sequences)?;
+                    let (of, others) = (&mut inherited, &sequences);
+                    let at = (text, &catalog);
+                    let made = self.add_own_column(
+                        at,
+                        column,
+                        of,
+                        &mut table,
+                        &mut constraints,
+                        others,
+                        sink,
+                    )?;
                     sequences.extend(made);
                 }
                 Some(NodeEnum::Constraint(constraint)) => {
                     constraints.push(((**constraint).clone(), None));
+                }
+                Some(NodeEnum::TableLikeClause(_)) if !table.inherits_from().is_empty() => {
+                    return Err(Error::unsupported("LIKE beside INHERITS"));
                 }
                 Some(NodeEnum::TableLikeClause(like)) => {
                     self.add_like(text, like, &mut table, &mut sequences)?;
@@ -93,12 +107,16 @@ impl Session {
                 self.add_generation(text, &catalog, column, &mut table)?;
             }
         }
+        Self::check_inherited_defaults(&inherited, &table)?;
         order_constraints(&mut constraints);
         if let Some(spec) = &create.partspec {
             self.add_partition_key(text, &catalog, spec, &mut table)?;
         }
         for (constraint, column) in &constraints {
-            self.add_constraint(text, &catalog, constraint, *column, &mut table)?;
+            let said = (constraint, *column);
+            if !self.merges_check((text, &catalog), said, &mut table, sink)? {
+                self.add_constraint(text, &catalog, constraint, *column, &mut table)?;
+            }
         }
         let parent = match (&parent, &create.partbound) {
             (Some(parent), Some(spec)) => {
@@ -117,6 +135,7 @@ impl Session {
         if let Some(parent) = &parent {
             store::update_table(open.txn.as_mut(), catalog.database.oid, parent)?;
         }
+        inherited.list(open.txn.as_mut(), catalog.database.oid, oid)?;
         for sequence in &mut sequences {
             sequence.unlogged = table.unlogged;
             store::insert_table(open.txn.as_mut(), &catalog, sequence)?;
@@ -826,15 +845,8 @@ fn make_name(table: &str, columns: &str, suffix: &str) -> String {
 }
 
 fn refuse_table_options(create: &CreateStmt) -> Result<()> {
-    let refused = [
-        (
-            !create.inh_relations.is_empty() && create.partbound.is_none(),
-            "INHERITS",
-        ),
-        (create.of_typename.is_some(), "CREATE TABLE OF"),
-    ];
-    match refused.into_iter().find(|refused| refused.0) {
-        Some((_, feature)) => Err(Error::unsupported(feature)),
+    match create.of_typename {
+        Some(_) => Err(Error::unsupported("CREATE TABLE OF")),
         None => Ok(()),
     }
 }

@@ -46,7 +46,11 @@ impl Session {
                      directly.",
                 ));
             }
-            let below = self.current_catalog()?.below(&table);
+            let catalog = self.current_catalog()?;
+            let mut below = catalog.below(&table);
+            if range.inh {
+                below.extend(catalog.heirs(&table));
+            }
             for table in std::iter::once(table).chain(below) {
                 if tables.iter().any(|known| known.oid == table.oid) {
                     continue;

@@ -11,6 +11,7 @@ use super::super::super::utility::option_text;
 use super::super::super::{NoticeSeverity, Session, Sink};
 use super::super::table::{cut_name, order_constraints};
 use super::column_place;
+use super::inherited::columns_with;
 use super::rewrite::{null_in, NewValue};
 use catalog::statistics_store;
 use catalog::{store, Catalog, Identity, Object, RelationKind, Table, Trigger, Uses};
@@ -60,8 +61,8 @@ impl Session {
             self.changed_catalog();
         }
         self.fill_column(old, new.clone())?;
-        if old.kind == RelationKind::Partitioned {
-            self.add_column_below(&new, command)?;
+        if old.kind == RelationKind::Partitioned || old.has_children() {
+            self.add_column_below(&new, command, sink)?;
         }
         order_constraints(&mut constraints);
         for (constraint, place) in &constraints {
@@ -164,6 +165,9 @@ impl Session {
             let place = below.column(&command.name);
             roots.extend(place.map(|place| Object::Column(below.oid, place)));
         }
+        self.with_below(table.oid, command)?;
+        let catalog = self.current_catalog()?;
+        roots.extend(columns_with(&catalog, table, &command.name));
         let cascade = command.behavior == DropBehavior::DropCascade as i32;
         self.drop_objects(|_| Ok(roots.clone()), cascade, sink)
     }

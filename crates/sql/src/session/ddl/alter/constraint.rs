@@ -9,6 +9,7 @@ use pg_query::protobuf::{AlterTableCmd, ConstrType, Constraint, DropBehavior};
 use super::super::super::{NoticeSeverity, Session, Sink};
 use super::super::foreign::constraint_name;
 use super::super::table::cut_name;
+use super::inherited::checks_with;
 use super::rewrite::about;
 use catalog::store::{self, duplicate_relation};
 use catalog::{Catalog, Checked, Column, Computed, Object, RelationKind, RelationRef, Table};
@@ -69,6 +70,9 @@ impl Session {
         self.put_table(&new)?;
         if kind == Ok(ConstrType::ConstrCheck) && old.kind == RelationKind::Partitioned {
             return self.add_check_below(&new, command, sink);
+        }
+        if kind == Ok(ConstrType::ConstrCheck) && old.has_children() && !constraint.is_no_inherit {
+            self.add_check_below(&new, command, sink)?;
         }
         if constraint.skip_validation {
             return Ok(());
@@ -336,7 +340,10 @@ impl Session {
         };
         let mut roots = vec![Object::Constraint(oid)];
         if table.checks.iter().any(|check| check.oid == oid) {
-            let below = self.current_catalog()?.below(table);
+            self.with_below(table.oid, command)?;
+            let catalog = self.current_catalog()?;
+            roots.extend(checks_with(&catalog, table, &command.name));
+            let below = catalog.below(table);
             let checks = below.iter().flat_map(|below| &below.checks);
             let same = checks.filter(|check| check.name == command.name);
             roots.extend(same.map(|check| Object::Constraint(check.oid)));

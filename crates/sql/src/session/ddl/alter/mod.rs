@@ -24,12 +24,13 @@
 //! row must compute and another type make new trees.
 //!
 //! # What it leaves out
-//! Inheritance and rules: 0A000. A rewrite goes through the
+//! Rules: 0A000. A rewrite goes through the
 //! transaction's write set, so that it must fit into memory.
 
 mod column;
 mod constraint;
 mod identity;
+mod inherited;
 mod parameters;
 mod partitions;
 mod rename;
@@ -44,7 +45,8 @@ use std::sync::Arc;
 use base::engine::TableLock;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{
-    AlterTableCmd, AlterTableStmt, AlterTableType as Type, ConstrType, ObjectType, RangeVar,
+    AlterTableCmd, AlterTableStmt, AlterTableType as Type, ConstrType, Constraint, ObjectType,
+    RangeVar,
 };
 
 use super::super::utility::tag;
@@ -224,6 +226,8 @@ impl Session {
             Type::AtSetUnLogged => self.alter_logged(&catalog, &table, true),
             Type::AtAttachPartition => self.attach_partition(text, &table, command),
             Type::AtDetachPartition => self.detach_partition(&table, command),
+            Type::AtAddInherit => self.alter_inherit(&table, command),
+            Type::AtDropInherit => self.alter_no_inherit(&table, command),
             kind => Err(Error::unsupported(format!(
                 "ALTER TABLE {}",
                 action_name(kind)
@@ -295,8 +299,14 @@ fn pass(command: &AlterTableCmd) -> u8 {
 }
 
 fn constraint_of(command: &AlterTableCmd) -> Option<ConstrType> {
+    let constraint = constraint_said(command)?;
+    ConstrType::try_from(constraint.contype).ok()
+}
+
+/// The constraint that an action adds.
+fn constraint_said(command: &AlterTableCmd) -> Option<&Constraint> {
     match command.def.as_ref().and_then(|node| node.node.as_ref()) {
-        Some(NodeEnum::Constraint(constraint)) => ConstrType::try_from(constraint.contype).ok(),
+        Some(NodeEnum::Constraint(constraint)) => Some(constraint),
         _ => None,
     }
 }

@@ -186,10 +186,12 @@ impl Session {
             let (catalog, table) = self.own_table(oid)?;
             let mut all = vec![table.clone()];
             all.extend(catalog.below(&table));
+            all.extend(catalog.heirs(&table));
             let new = all.iter().find(|table| !locked.contains(&table.oid));
             let Some(new) = new.cloned() else {
                 return Ok(all);
             };
+            self.must_own_relation(&new)?;
             self.lock_mode(&new, lock_of(command))?;
             self.refuse_in_use(&new, "ALTER TABLE")?;
             self.forget_own_catalog();
@@ -207,6 +209,9 @@ impl Session {
         sink: &mut dyn Sink,
     ) -> Result<bool> {
         let (catalog, table) = self.own_table(oid)?;
+        if table.inheritance.is_some() {
+            return self.alter_inherited(text, &table, (group, only), sink);
+        }
         let command = match group.first() {
             Some(command) if table.kind == RelationKind::Partitioned => *command,
             _ => return Ok(false),
@@ -265,11 +270,12 @@ impl Session {
         Ok(true)
     }
 
-    /// Gives all that is below a partitioned table its newest column.
+    /// Gives all that is below a partitioned table, or inherits from a table, its newest column.
     pub(super) fn add_column_below(
         &mut self,
         parent: &Table,
         command: &AlterTableCmd,
+        sink: &mut dyn Sink,
     ) -> Result<()> {
         let Some(column) = parent.columns.last() else {
             return Ok(());
@@ -280,20 +286,34 @@ impl Session {
                 "cannot recursively add identity column to table that has child tables",
             ));
         }
+        if parent.has_children() {
+            return self.add_column_to_children(parent, &mut Vec::new(), sink);
+        }
         for below in &all[1..] {
-            let mut new = (**below).clone();
-            let mut own = column.clone();
-            for from in &mut own.generated_from {
-                let place = below.column(&parent.columns[*from].name);
-                *from = place.ok_or_else(|| Error::internal("a partition without a column"))?;
-            }
-            new.columns.push(own);
-            self.fill_column(below, new)?;
+            self.add_column_of(parent, below)?;
         }
         Ok(())
     }
 
-    /// Gives all that is below a partitioned table its newest CHECK constraint.
+    /// Gives a table the newest column of another above it.
+    pub(super) fn add_column_of(&mut self, parent: &Table, below: &Arc<Table>) -> Result<Table> {
+        let column = parent.columns.last();
+        let mut own = column
+            .cloned()
+            .ok_or_else(|| Error::internal("a table without columns"))?;
+        for from in &mut own.generated_from {
+            let place = below.column(&parent.columns[*from].name);
+            *from = place.ok_or_else(|| Error::internal("a child without a column"))?;
+        }
+        own.missing = None;
+        let mut new = (**below).clone();
+        new.columns.push(own);
+        self.fill_column(below, new)?;
+        let (_, new) = self.own_table(below.oid)?;
+        Ok((*new).clone())
+    }
+
+    /// Gives all that is below a partitioned table, or inherits from a table, its newest CHECK constraint.
     pub(super) fn add_check_below(
         &mut self,
         parent: &Table,
@@ -305,7 +325,20 @@ impl Session {
         };
         for below in &self.with_below(parent.oid, command)?[1..] {
             let known = below.checks.iter().find(|own| own.name == check.name);
-            if known.is_some_and(|known| known.condition == check.condition) {
+            if let Some(known) = known.filter(|known| known.condition == check.condition) {
+                if known.no_inherit {
+                    let message = format!(
+                        "constraint \"{}\" conflicts with non-inherited constraint on relation \
+                         \"{}\"",
+                        check.name, below.name
+                    );
+                    return Err(Error::new(SqlState::of("42P17"), message));
+                }
+                if below.partition_of.is_none() {
+                    let mut new = (**below).clone();
+                    new.inheritance_mut().local_checks.push(known.oid);
+                    self.put_table(&new)?;
+                }
                 let message = format!(
                     "merging constraint \"{}\" with inherited definition",
                     check.name
@@ -359,10 +392,17 @@ impl Session {
             return Ok(vec![table.clone()]);
         }
         let (noun, is_from_parent) = match part {
-            Part::Column => ("column", table.partition_of.is_some()),
-            Part::Constraint => ("constraint", has_from_parent(&catalog, table, name)),
+            Part::Column => {
+                let is_inherited = catalog.inherited_column(table, name) > 0;
+                ("column", table.partition_of.is_some() || is_inherited)
+            }
+            Part::Constraint => {
+                let is_inherited = catalog.inherited_check(table, name) > 0;
+                let is_from_parent = has_from_parent(&catalog, table, name) || is_inherited;
+                ("constraint", is_from_parent)
+            }
         };
-        if only && catalog.partitions(table).next().is_some() {
+        if only && (table.has_children() || catalog.partitions(table).next().is_some()) {
             return Err(definition(format!(
                 "inherited {noun} \"{name}\" must be renamed in child tables too"
             )));
@@ -372,6 +412,26 @@ impl Session {
                 "cannot rename inherited {noun} \"{name}\""
             )));
         }
-        self.with_below(table.oid, &AlterTableCmd::default())
+        let is_local = |check: &&Check| check.name == name && check.no_inherit;
+        if part == Part::Constraint && table.checks.iter().find(is_local).is_some() {
+            return Ok(vec![table.clone()]);
+        }
+        let all = self.with_below(table.oid, &AlterTableCmd::default())?;
+        let catalog = self.current_catalog()?;
+        let is_renamed = |parent: &Table| all.iter().any(|renamed| renamed.oid == parent.oid);
+        for heir in &all[1..] {
+            let parents = catalog.parents(heir).into_iter();
+            let mut others = parents.filter(|parent| !is_renamed(parent));
+            let has = |parent: &Arc<Table>| match part {
+                Part::Column => parent.column(name).is_some(),
+                Part::Constraint => parent.checks.iter().any(|check| check.name == name),
+            };
+            if others.any(has) {
+                return Err(definition(format!(
+                    "cannot rename inherited {noun} \"{name}\""
+                )));
+            }
+        }
+        Ok(all)
     }
 }
