@@ -273,7 +273,7 @@ create trigger col_row before insert on parts for each row execute function col_
 insert into parts values (3, 'ä', 'ä');
 drop table parts;
 drop function col_sql, col_pl, col_two, col_said, col_same, col_body, col_other, col_row;
--- VALUE of a domain has its collation; arrays of texts that are equal are one group.
+-- VALUE has the collation of what the domain is over; arrays of texts that are equal are one group.
 create domain early as text collate "de-x-icu" check (value < 'b');
 select 'ä'::early, 'z'::early;
 select 'ä'::early;

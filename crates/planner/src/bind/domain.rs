@@ -262,10 +262,8 @@ impl Binder<'_> {
             ty,
             typmod: if is_of_domain { under } else { domain.typmod },
             domain: if is_of_domain { over } else { TypeId::NONE },
-            collation: Collated::implicit(match domain.collation {
-                0 => catalog.domain_collation(over),
-                given => given,
-            }),
+            // As in PostgreSQL it is that of what the domain is over, whatever collation the domain has.
+            collation: Collated::implicit(catalog.domain_collation(over)),
             origin: (0, 0),
             hidden: false,
             unlisted: false,
