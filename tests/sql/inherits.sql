@@ -224,6 +224,27 @@ alter table bax_a inherit knx_a;
 alter table knx_a attach partition bax_a for values from (1) to (2);
 alter table knx_a attach partition hrx_d for values from (1) to (2);
 drop table knx_a;
+alter table hrx_c add constraint v_short check (length(v) < 9);
+alter table hrx_c add constraint v_short check (length(v) < 9);
+alter table hrx_d add constraint v_short check (length(v) < 8);
+select conname, conislocal, coninhcount from pg_constraint where conrelid = 'hrx_c'::regclass and contype = 'c';
+alter table hrx_d add constraint later check (n > 0) not valid;
+alter table bax_a add constraint later check (k > 0);
+alter table hrx_d drop constraint later;
+alter table bax_a drop constraint later;
+-- Temporary ones are among themselves.
+create temp table knx_a (k int);
+create temp table knx_b (v text) inherits (knx_a);
+insert into knx_b values (1, 'x');
+select * from knx_a;
+update knx_a set k = 2;
+select * from knx_b;
+alter table knx_a add column w int default 3;
+select * from knx_b;
+create table knx_c () inherits (knx_a);
+drop table knx_a;
+drop table knx_b;
+drop table knx_a;
 -- A child of two lines is there once.
 create table knx_b (z int) inherits (hrx_c);
 create table knx_c () inherits (hrx_c, knx_b);

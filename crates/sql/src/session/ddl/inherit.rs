@@ -13,7 +13,7 @@
 //! list their children.
 //!
 //! # What it leaves out
-//! Temporary tables neither inherit nor have heirs, and LIKE does not stand beside INHERITS (0A000).
+//! A temporary table does not inherit from a permanent one, and LIKE does not stand beside INHERITS (0A000).
 
 use std::sync::Arc;
 
@@ -86,6 +86,23 @@ fn same_type(
     Ok(())
 }
 
+/// Refuses a child that goes with its session while the parent stays, and the other way round.
+///
+/// # Errors
+/// 0A000, 42809.
+pub(super) fn check_persistence(parent: &Table, child: &Table) -> Result<()> {
+    match (is_local(parent.oid), is_local(child.oid)) {
+        (true, false) => Err(Error::new(
+            SqlState::WRONG_OBJECT_TYPE,
+            format!("cannot inherit from temporary relation \"{}\"", parent.name),
+        )),
+        (false, true) => Err(Error::unsupported(
+            "a temporary table that inherits from a permanent one",
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// 42611.
 fn wrong_column(message: String) -> Error {
     Error::new(SqlState::of("42611"), message)
@@ -126,9 +143,6 @@ impl Session {
                 let message = format!("relation \"{name}\" would be inherited from more than once");
                 return Err(Error::new(SqlState::DUPLICATE_TABLE, message));
             }
-            if is_local(parent.oid) {
-                return Err(Error::unsupported("inheriting from a temporary table"));
-            }
             self.refuse_in_use(&parent, "CREATE TABLE")?;
             parents.push(parent);
         }
@@ -166,8 +180,8 @@ impl Session {
         table: &mut Table,
         sink: &mut dyn Sink,
     ) -> Result<Inherited> {
-        if !parents.is_empty() && is_local(table.oid) {
-            return Err(Error::unsupported("a temporary table that inherits"));
+        for parent in &parents {
+            check_persistence(parent, table)?;
         }
         let mut conflicts = Vec::new();
         for parent in &parents {
@@ -358,7 +372,7 @@ impl Session {
         let (Some(known), true) = (known, is_check) else {
             return Ok(false);
         };
-        if table.inherits_from().is_empty() {
+        if catalog.inherited_check(table, name) == 0 {
             return Ok(false);
         }
         let mut without = table.clone();

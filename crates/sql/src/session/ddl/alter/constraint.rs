@@ -54,6 +54,9 @@ impl Session {
             return self.add_using_index(catalog, old, constraint, sink);
         }
         let mut new = (**old).clone();
+        if self.merges_check((text, catalog), (constraint, column), &mut new, sink)? {
+            return self.put_table(&new);
+        }
         self.add_constraint(text, catalog, constraint, column, &mut new)?;
         if is_key && old.kind == RelationKind::Partitioned {
             return self.add_partitioned_index(old, new, true);

@@ -23,8 +23,8 @@ use pg_query::protobuf::{AlterTableCmd, AlterTableType as Type, ConstrType, Cons
 
 use super::super::super::{NoticeSeverity, Session, Sink};
 use super::super::attach::check_has_all;
-use super::{constraint_of, constraint_said};
-use catalog::local::is_local;
+use super::super::inherit::check_persistence;
+use super::{constraint_of, constraint_said, is_retype};
 use catalog::{Catalog, Column, Object, RelationKind, Table};
 use syntax::parser::NodeEnum;
 
@@ -125,7 +125,18 @@ impl Session {
         if only || !goes_down || !table.has_children() {
             return Ok(false);
         }
-        for table in self.with_below(table.oid, command)? {
+        let all = self.with_below(table.oid, command)?;
+        for command in group.iter().filter(|command| is_retype(command)) {
+            let catalog = self.current_catalog()?;
+            let has = |parent: &Table| parent.column(&command.name).is_some();
+            if let Some(heir) = has_other_parent(&catalog, &all, has) {
+                return Err(definition(format!(
+                    "cannot alter inherited column \"{}\" of relation \"{}\"",
+                    command.name, heir.name
+                )));
+            }
+        }
+        for table in all {
             self.alter_step(text, table.oid, (group, only), sink)?;
         }
         Ok(true)
@@ -201,9 +212,7 @@ impl Session {
                 ))
             }
         }
-        if is_local(table.oid) || is_local(parent.oid) {
-            return Err(Error::unsupported("inheritance of temporary tables"));
-        }
+        check_persistence(&parent, table)?;
         self.refuse_in_use(&parent, "ALTER TABLE")?;
         let catalog = self.current_catalog()?;
         let duplicate = |message: String| Error::new(SqlState::DUPLICATE_TABLE, message);
@@ -309,6 +318,19 @@ fn check_same(child: &Table, place: usize, column: &Column) -> Result<()> {
         return differs("collation", SqlState::of("42P21"));
     }
     Ok(())
+}
+
+/// The first heir of a table that has something from another parent as well, which is not among them all.
+pub(super) fn has_other_parent<'t>(
+    catalog: &Catalog,
+    all: &'t [Arc<Table>],
+    has: impl Fn(&Table) -> bool,
+) -> Option<&'t Arc<Table>> {
+    let is_other = |parent: &&Arc<Table>| all.iter().all(|one| one.oid != parent.oid);
+    all[1..].iter().find(|heir| {
+        let mut parents = catalog.parents(heir).into_iter();
+        parents.any(|parent| is_other(&parent) && has(parent))
+    })
 }
 
 /// The columns of heirs that go with a column of a table: those that are nobody else's.

@@ -20,6 +20,7 @@ use pg_query::protobuf::{AlterTableCmd, AlterTableType as Type, ConstrType};
 use super::super::super::{NoticeSeverity, Session, Sink};
 use super::super::partition::adds_key;
 use super::constraint::constraint_oid;
+use super::inherited::has_other_parent;
 use super::rename::Part;
 use super::{constraint_of, lock_of};
 use catalog::partition::column_map;
@@ -334,6 +335,13 @@ impl Session {
                     );
                     return Err(Error::new(SqlState::of("42P17"), message));
                 }
+                if check.validated && !known.validated {
+                    let message = format!(
+                        "constraint \"{}\" conflicts with NOT VALID constraint on relation \"{}\"",
+                        check.name, below.name
+                    );
+                    return Err(Error::new(SqlState::of("42P17"), message));
+                }
                 if below.partition_of.is_none() {
                     let mut new = (**below).clone();
                     new.inheritance_mut().local_checks.push(known.oid);
@@ -418,19 +426,14 @@ impl Session {
         }
         let all = self.with_below(table.oid, &AlterTableCmd::default())?;
         let catalog = self.current_catalog()?;
-        let is_renamed = |parent: &Table| all.iter().any(|renamed| renamed.oid == parent.oid);
-        for heir in &all[1..] {
-            let parents = catalog.parents(heir).into_iter();
-            let mut others = parents.filter(|parent| !is_renamed(parent));
-            let has = |parent: &Arc<Table>| match part {
-                Part::Column => parent.column(name).is_some(),
-                Part::Constraint => parent.checks.iter().any(|check| check.name == name),
-            };
-            if others.any(has) {
-                return Err(definition(format!(
-                    "cannot rename inherited {noun} \"{name}\""
-                )));
-            }
+        let has = |parent: &Table| match part {
+            Part::Column => parent.column(name).is_some(),
+            Part::Constraint => parent.checks.iter().any(|check| check.name == name),
+        };
+        if has_other_parent(&catalog, &all, has).is_some() {
+            return Err(definition(format!(
+                "cannot rename inherited {noun} \"{name}\""
+            )));
         }
         Ok(all)
     }
