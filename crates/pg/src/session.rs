@@ -29,10 +29,10 @@
 //! held stop the node (`crates/node/src/real/mod.rs`): what others share may be half changed.
 //!
 //! # What it leaves out
-//! The function call protocol (0A000), and the `F` and `L` fields of errors, which name PostgreSQL's source files; of `R`
-//! what drivers go by.
+//! The `F` and `L` fields of errors, which name PostgreSQL's source files; of `R` what drivers go by.
 
 mod extended;
+mod function_call;
 mod hearing;
 
 use std::borrow::Cow;
@@ -524,11 +524,7 @@ impl<S: Sql> Session<S> {
             Frontend::Terminate => return Ok(Step::Terminate),
             // As PostgreSQL: the rest of a COPY that has failed may still be on its way.
             Frontend::CopyData(_) | Frontend::CopyDone | Frontend::CopyFail(_) => {}
-            Frontend::FunctionCall => {
-                self.sql.fail();
-                self.error(&Error::unsupported("the function call protocol"), None)?;
-                self.end_cycle();
-            }
+            Frontend::FunctionCall(call) => return self.function_call(&call, kept),
             Frontend::Password => {
                 return Err(violation(format!("invalid frontend message type {kind}")))
             }

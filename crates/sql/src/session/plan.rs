@@ -666,6 +666,14 @@ impl Session {
         }
     }
 
+    /// Whether a query may run.
+    ///
+    /// # Errors
+    /// 25P02 in a failed block; 40001 in one that was lost with its leader.
+    pub(super) fn check_may_query(&self) -> Result<()> {
+        self.check_allowed(&NodeEnum::SelectStmt(Box::default()))
+    }
+
     fn check_allowed(&self, node: &NodeEnum) -> Result<()> {
         if self.loss == Loss::None && self.state != State::Failed {
             return Ok(());

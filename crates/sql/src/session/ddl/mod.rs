@@ -19,6 +19,7 @@ mod extension;
 mod foreign;
 pub(crate) mod grant;
 mod index;
+mod large_object;
 mod like;
 mod members;
 mod owned;
