@@ -334,7 +334,6 @@ drop role heir, guest;
 -- What names them.
 select relname, relkind, relacl from pg_class where relname in ('pg_largeobject', 'pg_largeobject_metadata') order by relname;
 select acldefault('L', 10);
-select proname, proacl from pg_proc where proname ~ '^lo_(im|ex)port' order by 1;
 select oid, lomowner from pg_largeobject_metadata order by 1;
 select lo_unlink(oid) from pg_largeobject_metadata order by oid;
 select count(*) from pg_largeobject;

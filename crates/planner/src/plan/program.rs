@@ -153,9 +153,11 @@ fn is_fixed(expr: &Expr) -> bool {
 }
 
 impl Program {
-    /// Whether it calls a routine whose value is not known before the program runs.
+    /// Whether it calls a routine whose value is not known before the program runs, or a function that
+    /// looks at rows.
     pub fn calls_late(&self) -> bool {
         let is_late = |op: &Op| match op {
+            Op::Call { function, .. } => function.reads_rows(),
             Op::Routine(call, _) => call.routine.volatility != b'i',
             Op::Domain(test) => test.calls_late(),
             _ => false,

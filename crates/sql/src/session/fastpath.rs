@@ -95,7 +95,7 @@ impl Session {
             }
         };
         if let Some(known) = functions::function_by_oid(function) {
-            let is_plain = !known.gives_rows();
+            let is_plain = !known.is_set_returning();
             return Some(of(known.name, known.arguments, known.variadic, is_plain));
         }
         let other = functions::aggregate_by_oid(function)
