@@ -153,7 +153,10 @@ impl Place {
                 let Some(page) = parse(key, row)? else {
                     continue;
                 };
-                let hole = page.start().saturating_sub(offset + length - left).min(left);
+                let hole = page
+                    .start()
+                    .saturating_sub(offset + length - left)
+                    .min(left);
                 put_zeros(hole, take)?;
                 left -= hole;
                 let within = (offset + length - left).saturating_sub(page.start());
@@ -205,12 +208,7 @@ impl Place {
     }
 
     /// The pages from one to another.
-    fn pages(
-        self,
-        txn: &mut dyn Reading,
-        first: u32,
-        last: u32,
-    ) -> Result<BTreeMap<u32, Vec<u8>>> {
+    fn pages(self, txn: &mut dyn Reading, first: u32, last: u32) -> Result<BTreeMap<u32, Vec<u8>>> {
         let mut found = BTreeMap::new();
         let mut batch = RowBatch::default();
         let end = last.checked_add(1).map(|next| page_key(self.oid, next));

@@ -429,7 +429,16 @@ mod tests {
         let mut names: Vec<_> = restricted.map(|function| function.name).collect();
         names.retain(|name| !name.starts_with("quorate."));
         names.retain(|name| !name.starts_with("pg_stat_"));
-        assert_eq!(names, ["lo_import", "lo_export", "lo_import", "pg_reload_conf", "pg_promote"]);
+        assert_eq!(
+            names,
+            [
+                "lo_import",
+                "lo_export",
+                "lo_import",
+                "pg_reload_conf",
+                "pg_promote"
+            ]
+        );
         let resets = all_functions().filter(|function| function.name.starts_with("pg_stat_reset"));
         assert!(resets.into_iter().all(|function| function.is_restricted()));
         let own = all_functions().filter(|function| function.name.starts_with("quorate."));

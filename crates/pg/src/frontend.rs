@@ -356,7 +356,9 @@ fn is_binary(code: &[u8]) -> Result<bool> {
         [0, 0] => Ok(false),
         [0, 1] => Ok(true),
         other => {
-            let code = other.iter().fold(0, |code, byte| code << 8 | i32::from(*byte));
+            let code = other
+                .iter()
+                .fold(0, |code, byte| code << 8 | i32::from(*byte));
             let message = format!("unsupported format code: {}", code as i16);
             Err(violation(message))
         }

@@ -15,8 +15,8 @@ use base::{Error, Result, SqlState};
 
 use super::session_functions::schemas;
 use super::{
-    index_text, large_objects, partition, partition_text, privilege_functions, routine_text, sequences,
-    trigger_text, Exec,
+    index_text, large_objects, partition, partition_text, privilege_functions, routine_text,
+    sequences, trigger_text, Exec,
 };
 use catalog::cluster::Address;
 use catalog::depend::finds_routines;

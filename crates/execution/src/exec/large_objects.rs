@@ -488,7 +488,5 @@ fn export(cx: &mut Exec<'_>, oid: u32, path: &str) -> Result<()> {
 pub(super) fn described(cx: &mut Exec<'_>, oid: u32) -> Result<Datum> {
     let database = cx.catalog.database.oid;
     let found = large_object::find(cx.host.txn(), database, oid, Sight::Newest)?;
-    Ok(found.map_or(Datum::Null, |_| {
-        Datum::text(format!("large object {oid}"))
-    }))
+    Ok(found.map_or(Datum::Null, |_| Datum::text(format!("large object {oid}"))))
 }

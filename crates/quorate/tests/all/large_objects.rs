@@ -73,7 +73,12 @@ fn scripts() -> Vec<(&'static str, Vec<u8>)> {
                 call(LOREAD, &[&fd, &number(100)]),
                 call(LO_TELL64, &[&fd]),
                 call_in(LOREAD, &[Some(b"0"), Some(b"10")], &[0], 0),
-                call_in(LO_LSEEK, &[Some(b"0"), Some(&fd), Some(b"0")], &[0, 1, 0], 0),
+                call_in(
+                    LO_LSEEK,
+                    &[Some(b"0"), Some(&fd), Some(b"0")],
+                    &[0, 1, 0],
+                    0,
+                ),
                 call_in(LOREAD, &[Some(b"0"), Some(b"5")], &[], 0),
                 call(LO_TRUNCATE64, &[&fd, &5i64.to_be_bytes()]),
                 call_in(LO_GET, &[Some(&object)], &[1], 0),
@@ -206,7 +211,8 @@ fn what_was_written_is_there_after_a_restart() {
     node.wait().expect("it answers");
     let mut wire = Wire::connect(&node);
     assert_made(&mut wire, 71_003);
-    let known = "select lomacl, obj_description(oid, 'pg_largeobject') from pg_largeobject_metadata";
+    let known =
+        "select lomacl, obj_description(oid, 'pg_largeobject') from pg_largeobject_metadata";
     assert_eq!(
         node.query(known).expect("an answer"),
         "{postgres=rw/postgres,kept_reader=r/postgres}|kept"

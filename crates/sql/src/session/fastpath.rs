@@ -101,7 +101,8 @@ impl Session {
         let other = functions::aggregate_by_oid(function)
             .map(|known| (known.name, known.arguments))
             .or_else(|| {
-                functions::window::window_by_oid(function).map(|known| (known.name, known.arguments))
+                functions::window::window_by_oid(function)
+                    .map(|known| (known.name, known.arguments))
             });
         other.map(|(name, arguments)| of(name, arguments, false, false))
     }

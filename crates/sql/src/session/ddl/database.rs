@@ -12,7 +12,9 @@ use super::super::{CommandTag, NoticeSeverity, Session, Sink};
 use super::role::no_role;
 use super::table::cut_name;
 use catalog::layout::FIRST_USER_OID;
-use catalog::{cluster, large_object, store, Catalog, Database, Locale, RelationKind, Role, Schema, QUORATE};
+use catalog::{
+    cluster, large_object, store, Catalog, Database, Locale, RelationKind, Role, Schema, QUORATE,
+};
 use syntax::parser::NodeEnum;
 
 /// 3D000.

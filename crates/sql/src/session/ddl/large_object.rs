@@ -54,11 +54,7 @@ impl Session {
     }
 
     /// Locks a large object that is to be changed; what it is now.
-    pub(super) fn hold_large_object(
-        &mut self,
-        catalog: &Catalog,
-        oid: u32,
-    ) -> Result<LargeObject> {
+    pub(super) fn hold_large_object(&mut self, catalog: &Catalog, oid: u32) -> Result<LargeObject> {
         let (database, strength) = (catalog.database.oid, RowLock::NoKeyUpdate);
         let held = large_object::hold(self.large_object_txn()?, database, oid, strength)?;
         held.ok_or_else(|| missing(oid))
@@ -132,12 +128,7 @@ impl Session {
         database: u32,
         is_wanted: impl Fn(&LargeObject) -> bool,
     ) -> Result<Vec<LargeObject>> {
-        large_object::all(
-            self.large_object_txn()?,
-            database,
-            Sight::Newest,
-            is_wanted,
-        )
+        large_object::all(self.large_object_txn()?, database, Sight::Newest, is_wanted)
     }
 
     /// REASSIGN OWNED.
