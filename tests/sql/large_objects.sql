@@ -300,6 +300,17 @@ select oid, lomowner::regrole, lomacl from pg_largeobject_metadata where oid > 7
 set role keeper;
 comment on large object 70021 is null;
 select lo_get(70021);
+reset role;
+begin;
+select obj_description(70021, 'pg_largeobject');
+savepoint here;
+select lo_unlink(70021);
+select obj_description(70021, 'pg_largeobject');
+select count(*) from pg_description where classoid = 'pg_largeobject'::regclass;
+rollback to here;
+select obj_description(70021, 'pg_largeobject');
+rollback;
+set role keeper;
 select lo_create(70022);
 set role heir;
 comment on large object 70021 is null;

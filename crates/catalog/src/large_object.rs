@@ -11,7 +11,7 @@
 //! Objects and pages are rows like those of a table: versions, rollback, savepoints, large transactions
 //! and standbys know nothing of them. There may be millions, so they are no part of the
 //! [`Catalog`](super::Catalog), and no plan depends on them. A database has its tree from the first large
-//! object on that is made in it.
+//! object on that is made in it; who would make another meanwhile waits until that one is decided on.
 //!
 //! # Invariants
 //! - Whoever writes an object's pages, or its row, holds the lock of the object ([`hold`]); so pages have
@@ -30,7 +30,7 @@ use base::row::{Row, RowBuilder};
 use base::{Error, Key, Result, SqlState, TreeId};
 
 use super::access::{self, default_acl, Acl, Guarded};
-use super::cluster::{self, Address};
+use super::layout::{COMMENTS, LARGE_OBJECT};
 use super::store::{drop_tree, number, oid_key};
 
 /// Set in the id of a tree of large objects, which is the database's oid otherwise.
@@ -137,15 +137,17 @@ pub fn tree_of(database: u32) -> TreeId {
     TreeId(LARGE_OBJECT_TREE | u64::from(database))
 }
 
-/// Whether a database has its tree.
-pub fn has_tree(txn: &mut dyn Reading, database: u32, sight: Sight) -> Result<bool> {
+/// Whether a database has its tree. To who has an older snapshot than the tree there are no rows in it but
+/// its own.
+pub fn has_tree(txn: &mut dyn Reading, database: u32) -> Result<bool> {
     let key = tree_of(database).descriptor_key();
-    Ok(sight.has(txn, TreeId::DESCRIPTORS, &key)?.is_some())
+    let found = Sight::Newest.has(txn, TreeId::DESCRIPTORS, &key)?;
+    Ok(found.is_some())
 }
 
 /// Makes the tree of a database, if nobody has.
 fn ensure_tree(txn: &mut dyn Transaction, database: u32) -> Result<()> {
-    if has_tree(txn, database, Sight::Newest)? {
+    if has_tree(txn, database)? {
         return Ok(());
     }
     let (id, kind) = (tree_of(database), TreeKind::Table);
@@ -162,7 +164,7 @@ pub fn find(
     oid: u32,
     sight: Sight,
 ) -> Result<Option<LargeObject>> {
-    if !has_tree(txn, database, sight)? {
+    if !has_tree(txn, database)? {
         return Ok(None);
     }
     let row = sight.has(txn, tree_of(database), &oid_key(&[oid]))?;
@@ -210,8 +212,8 @@ pub fn update(txn: &mut dyn Transaction, database: u32, object: &LargeObject) ->
     Ok(())
 }
 
-/// Removes a large object that is held, with its pages and what was said of it.
-pub fn remove(txn: &mut dyn Transaction, database: u32, oid: u32) -> Result<()> {
+/// Removes a large object that is held, with its pages and its comment; whether it had a comment.
+pub fn remove(txn: &mut dyn Transaction, database: u32, oid: u32) -> Result<bool> {
     let tree = tree_of(database);
     let mut batch = RowBatch::default();
     let mut rest = Some(KeyRange::prefix(&oid_key(&[oid])));
@@ -221,7 +223,19 @@ pub fn remove(txn: &mut dyn Transaction, database: u32, oid: u32) -> Result<()> 
             txn.delete(tree, key)?;
         }
     }
-    cluster::forget_object(txn, database, Address::LARGE_OBJECT, oid)
+    forget_comment(txn, database, oid)
+}
+
+/// Removes the comment of an object that is held, also one that the statement does not see: nobody
+/// comments on the object while it is held.
+fn forget_comment(txn: &mut dyn Transaction, database: u32, oid: u32) -> Result<bool> {
+    let key = oid_key(&[database, LARGE_OBJECT, oid, 0]);
+    if Sight::Newest.has(txn, COMMENTS, &key)?.is_none() {
+        return Ok(false);
+    }
+    txn.lock_key(COMMENTS, &key, RowLock::Update, LockWait::Block)?;
+    txn.delete(COMMENTS, &key)?;
+    Ok(true)
 }
 
 /// Goes over all large objects of a database, in the order of their oids.
@@ -231,7 +245,7 @@ pub fn for_each(
     sight: Sight,
     mut take: impl FnMut(LargeObject) -> Result<()>,
 ) -> Result<()> {
-    if !has_tree(txn, database, sight)? {
+    if !has_tree(txn, database)? {
         return Ok(());
     }
     let mut batch = RowBatch::default();
@@ -274,7 +288,7 @@ pub fn all(
 
 /// Whether a database has any.
 pub fn has_any(txn: &mut dyn Reading, database: u32) -> Result<bool> {
-    if !has_tree(txn, database, Sight::Newest)? {
+    if !has_tree(txn, database)? {
         return Ok(false);
     }
     let mut batch = RowBatch::default();
@@ -284,7 +298,7 @@ pub fn has_any(txn: &mut dyn Reading, database: u32) -> Result<bool> {
 
 /// Removes all large objects of a database, which goes. What was said of them is the caller's affair.
 pub fn remove_all(txn: &mut dyn Transaction, database: u32) -> Result<()> {
-    match has_tree(txn, database, Sight::Statement)? {
+    match has_tree(txn, database)? {
         true => drop_tree(txn, tree_of(database)),
         false => Ok(()),
     }

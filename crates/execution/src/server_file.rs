@@ -44,6 +44,9 @@ pub fn beside<T: Send + 'static>(
 
 /// What the system says of why something could not be done, without its number.
 pub fn said(cause: &std::io::Error) -> String {
+    if cause.kind() == ErrorKind::IsADirectory {
+        return "Is a directory".to_owned();
+    }
     let text = cause.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_owned()
 }

@@ -14,7 +14,7 @@
 //!
 //! Source: PostgreSQL 15 manual, chapter 35 (large objects).
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 
 use base::engine::{Isolation, RowLock, Transaction, ViewId};
 use base::limits::VALUE_BYTES_MAX;
@@ -222,8 +222,10 @@ fn unlink(cx: &mut Exec<'_>, oid: u32) -> Result<()> {
     if held.is_none() {
         return Err(missing(oid));
     }
-    large_object::remove(cx.host.txn(), database, oid)?;
-    cx.host.session().large_objects.wrote = true;
+    let had_comment = large_object::remove(cx.host.txn(), database, oid)?;
+    let objects = &mut cx.host.session().large_objects;
+    objects.wrote = true;
+    objects.uncommented |= had_comment;
     Ok(())
 }
 
@@ -427,7 +429,11 @@ fn import(cx: &mut Exec<'_>, path: &str, wanted: u32) -> Result<u32> {
         let message = format!("could not {what} server file \"{path}\": {}", said(cause));
         failed(message, cause)
     };
-    let file = opened.map_err(|cause| refused("open", &cause))?;
+    let file = opened.map_err(|cause| match cause.kind() {
+        // What cannot be read is a directory that can be opened.
+        ErrorKind::IsADirectory => refused("read", &cause),
+        _ => refused("open", &cause),
+    })?;
     let file: Slot<_> = Slot::new(base::sync::Mutex::new(Some(file)));
     let made = create(cx, wanted, "lo_import()")?;
     let mut offset = 0;

@@ -38,6 +38,8 @@ pub struct LargeObjects {
     memory: Reservation,
     /// Whether it has written anything.
     pub wrote: bool,
+    /// Whether it has removed comments, of which the session's catalog does not know yet.
+    pub uncommented: bool,
 }
 
 impl Default for LargeObjects {
@@ -47,6 +49,7 @@ impl Default for LargeObjects {
             opened: 0,
             memory: Reservation::of("Large objects"),
             wrote: false,
+            uncommented: false,
         }
     }
 }

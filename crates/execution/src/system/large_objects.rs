@@ -47,7 +47,7 @@ fn asked(key: Option<&(usize, Datum)>, column: usize) -> Option<u32> {
 fn pages(catalog: &Catalog, key: Option<&(usize, Datum)>, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
     let database = catalog.database.oid;
     let mut rows: Vec<Row> = Vec::new();
-    if !large_object::has_tree(cx.host.txn(), database, Sight::Statement)? {
+    if !large_object::has_tree(cx.host.txn(), database)? {
         return Ok(rows);
     }
     let mut held = Reservation::of("Large objects");

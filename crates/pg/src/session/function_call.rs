@@ -24,7 +24,6 @@ impl<S: Sql> Session<S> {
         kept: Result<()>,
     ) -> Result<Step> {
         self.begin_statement();
-        let before = self.status();
         let channel = self.channel.clone();
         let format = match call.is_binary {
             true => Format::Binary,
@@ -35,10 +34,7 @@ impl<S: Sql> Session<S> {
             .inspect_err(|_| self.sql.fail())
             .and_then(|()| self.call_function(call, &mut replies));
         match result {
-            Ok(()) => {
-                let in_block = self.status() == before;
-                replies.finish(in_block);
-            }
+            Ok(()) => replies.finish(false),
             Err(error) if self.goes_elsewhere(&error) => return Ok(Step::Elsewhere),
             Err(error) => {
                 replies.finish(false);

@@ -165,6 +165,11 @@ impl Program {
         self.ops.iter().any(is_late)
     }
 
+    /// Whether something in it may look at rows, or has a query that may.
+    pub fn may_look_at_rows(&self) -> bool {
+        self.calls_late() || self.ops.iter().any(|op| matches!(op, Op::Sub(..)))
+    }
+
     /// Its steps.
     pub fn ops(&self) -> &[Op] {
         &self.ops

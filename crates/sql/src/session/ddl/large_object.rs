@@ -178,7 +178,8 @@ impl Session {
         for view in self.shared.large_objects.close_object(oid) {
             self.large_object_txn()?.drop_view(view);
         }
-        large_object::remove(self.large_object_txn()?, database, oid)
+        large_object::remove(self.large_object_txn()?, database, oid)?;
+        Ok(())
     }
 
     /// The large objects of a database that need a role, with the oids: as messages list those of this one.
