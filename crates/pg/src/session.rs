@@ -12,8 +12,8 @@
 //! ```
 //!
 //! # Cycles
-//! A Query is answered up to ReadyForQuery. In the extended protocol everything up to Sync is one
-//! cycle; after an error the rest of it is skipped. Outside a block a cycle is one implicit
+//! A Query is answered up to ReadyForQuery, and so is a FunctionCall. In the extended protocol
+//! everything up to Sync is one cycle; after an error the rest of it is skipped. Outside a block a cycle is one implicit
 //! transaction, which `sql` keeps (PostgreSQL 15 manual, sections 55.2.2.1 and 55.2.3).
 //!
 //! # COPY
@@ -456,7 +456,7 @@ impl<S: Sql> Session<S> {
         self.error(&error, Some(&statement))?;
         match kind {
             // Whatever was skipped, Sync ends it.
-            b'Q' | b'S' => {
+            b'Q' | b'S' | b'F' => {
                 let channel = self.channel.clone();
                 let mut replies = Replies::new(&channel, RowFormats::All(Format::Text), None);
                 self.sql.sync(&mut replies)?;
