@@ -26,8 +26,9 @@ use base::engine::{
     TreeDescriptor, TreeKind,
 };
 use base::key::KeyRange;
+use base::limits::{ROWS_PER_YIELD, WORK_PER_TURN};
 use base::row::{Row, RowBuilder};
-use base::{Error, Key, Result, SqlState, TreeId};
+use base::{coro, Error, Key, Result, SqlState, TreeId};
 
 use super::access::{self, default_acl, Acl, Guarded};
 use super::layout::{COMMENTS, LARGE_OBJECT};
@@ -37,6 +38,9 @@ use super::store::{drop_tree, number, oid_key};
 const LARGE_OBJECT_TREE: u64 = 1 << 57;
 
 const _: () = assert!(LARGE_OBJECT_TREE < super::local::FIRST_TREE.0);
+
+/// What looking at a row counts for, in the units of [`coro::work`].
+pub(super) const ROW_WORK: usize = WORK_PER_TURN / ROWS_PER_YIELD;
 
 /// The constraint that a second object of an oid would break.
 const UNIQUE: &str = "pg_largeobject_metadata_oid_index";
@@ -220,6 +224,7 @@ pub fn remove(txn: &mut dyn Transaction, database: u32, oid: u32) -> Result<bool
     while let Some(range) = rest {
         rest = Sight::Newest.scan(txn, tree, &range, usize::MAX, &mut batch)?;
         for (key, _) in batch.iter() {
+            coro::work(ROW_WORK)?;
             txn.delete(tree, key)?;
         }
     }
@@ -251,6 +256,7 @@ pub fn for_each(
     let mut batch = RowBatch::default();
     let mut rest = Some(KeyRange::all());
     while let Some(range) = rest {
+        coro::work(ROW_WORK)?;
         // The next row is an object's, or lies among the pages of the one before.
         sight.scan(txn, tree_of(database), &range, 1, &mut batch)?;
         if batch.is_empty() {

@@ -19,11 +19,10 @@ use std::collections::BTreeMap;
 
 use base::engine::{Direction, Reading, RowBatch, Transaction};
 use base::key::{successor, KeyRange};
-use base::limits::{ROWS_PER_YIELD, WORK_PER_TURN};
 use base::row::{Row, RowBuilder};
 use base::{coro, Error, Result, TreeId};
 
-use super::large_object::{oid_of, page_key, tree_of, Sight};
+use super::large_object::{oid_of, page_key, tree_of, Sight, ROW_WORK};
 use super::store::oid_key;
 
 /// Bytes of a page.
@@ -34,7 +33,7 @@ pub const SIZE_MAX: i64 = i32::MAX as i64 * PAGE_BYTES as i64;
 /// Pages that are read before they are written, at a time.
 const PAGES_AT_ONCE: u64 = 128;
 /// What writing a page counts for, in the units of [`coro::work`].
-const PAGE_WORK: usize = 4 * WORK_PER_TURN / ROWS_PER_YIELD;
+const PAGE_WORK: usize = 4 * ROW_WORK;
 
 /// A large object of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,6 +149,7 @@ impl Place {
             let limit = usize::try_from(left / PAGE_BYTES + 2).unwrap_or(usize::MAX);
             rest = sight.scan(txn, self.tree(), &range, limit, &mut batch)?;
             for (key, row) in batch.iter() {
+                coro::work(ROW_WORK)?;
                 let Some(page) = parse(key, row)? else {
                     continue;
                 };
@@ -290,6 +290,7 @@ pub fn for_each(
         let forward = Direction::Forward;
         rest = txn.scan(tree_of(database), &range, forward, usize::MAX, &mut batch)?;
         for (key, row) in batch.iter() {
+            coro::work(ROW_WORK)?;
             if let Some(page) = parse(key, row)? {
                 take(oid_of(key)?, page.number, &page.data)?;
             }
