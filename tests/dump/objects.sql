@@ -288,3 +288,14 @@ insert into stock.bodies(note) values ('first');
 create function stock.noted(n bigint) returns setof text language sql stable begin atomic select b.note from stock.bodies b where b.id = n; select upper(note) from stock.bodies where id > noted.n order by 1; end;
 create procedure stock.keep(n bigint, t text) language sql begin atomic insert into stock.bodies values (n, t) on conflict (id) do update set note = excluded.note; update stock.bodies set note = t where id = keep.n; delete from stock.bodies where note is null; end;
 create view stock.noted_twice as select stock.noted(id) from stock.bodies;
+
+select lo_from_bytea(70001, 'a large object');
+select lo_from_bytea(70002, decode(repeat('00ff5c41', 2000), 'hex'));
+select lo_put(70002, 100000, 'behind a hole');
+select lo_create(4000000001);
+comment on large object 70001 is 'the first';
+grant select on large object 70001 to dump_reader;
+grant all on large object 70002 to dump_reader with grant option;
+alter large object 70002 owner to dump_owner;
+create table stock.pictures (id int primary key, body oid);
+insert into stock.pictures values (1, 70001), (2, 70002);

@@ -55,7 +55,7 @@ impl Address {
     pub const TABLESPACE: u32 = 1_213;
     pub const DEFAULT_ACL: u32 = 826;
     pub const PARAMETER_ACL: u32 = 6_243;
-    pub const LARGE_OBJECT: u32 = 2_613;
+    pub const LARGE_OBJECT: u32 = layout::LARGE_OBJECT;
     pub const FOREIGN_DATA_WRAPPER: u32 = 2_328;
     pub const FOREIGN_SERVER: u32 = 1_417;
     pub const ATTRIBUTE: u32 = 1_249;

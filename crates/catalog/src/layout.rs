@@ -55,6 +55,9 @@ pub const AUDIT_NUMBERS: SequenceId = SequenceId(4);
 /// The oid of the first object made by a user.
 pub const FIRST_USER_OID: u32 = 16_384;
 
+/// The oid of `pg_largeobject`, in the addresses of large objects.
+pub const LARGE_OBJECT: u32 = 2_613;
+
 /// The access method of tables.
 pub const HEAP: u32 = 2;
 /// The access method of indexes that are trees.
@@ -84,6 +87,8 @@ pub fn local_part(tree: TreeId, key: &[u8]) -> Option<u32> {
     let start = match tree {
         RELATIONS | SCHEMAS | STATISTICS | ROUTINES => 4,
         NAMES => 5,
+        // Whoever makes a large object chooses its oid.
+        COMMENTS if key.get(4..8) == Some(&LARGE_OBJECT.to_be_bytes()) => return None,
         COMMENTS | PRIVILEGES => 8,
         _ => return None,
     };

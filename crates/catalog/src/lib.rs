@@ -21,6 +21,7 @@
 //! | [`crate::layout::CASTS`] | database, source, target | casts that users have made ([`cast`]) |
 //! | [`crate::layout::COLLATIONS`] | database, oid | collations that users have made ([`collation`]) |
 //! | [`crate::layout::STATISTICS`] | database, table, column, what | what ANALYZE has found ([`statistics`]) |
+//! | [`large_object::tree_of`] | oid, perhaps a page | large objects ([`large_object`]), which no catalog holds |
 //! | [`crate::layout::NAMES`] | class, database, schema, name | oid: what keeps names unique |
 //!
 //! # What it leaves out
@@ -49,6 +50,8 @@ pub mod foreign;
 pub mod index_form;
 pub mod inheritance;
 pub mod inverted;
+pub mod large_object;
+pub mod large_object_pages;
 pub mod layout;
 mod lists;
 pub mod local;
@@ -94,6 +97,7 @@ pub use exclusion::Exclusion;
 pub use extension::Extension;
 pub use foreign::{Action, ForeignKey, ForeignPart};
 pub use inheritance::Inheritance;
+pub use large_object::LargeObject;
 pub use partition::{PartitionKey, PartitionOf};
 pub use persistent::{SharedList, SharedMap};
 pub use policy::{Policy, PolicyCommand, RowSecurity};

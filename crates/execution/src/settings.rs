@@ -226,6 +226,7 @@ const LISTED: &[Definition] = &[
     define("lc_monetary", Kind::Text, "C.UTF-8", "Sets the locale for formatting monetary amounts."),
     define("lc_numeric", Kind::Text, "C.UTF-8", "Sets the locale for formatting numbers."),
     define("lc_time", Kind::Text, "C.UTF-8", "Sets the locale for formatting date and time values."),
+    define("lo_compat_privileges", Kind::Bool, "off", "Enables backward compatibility mode for privilege checks on large objects."),
     define("lock_timeout", Kind::Time, "0", "Sets the maximum allowed duration of any wait for a lock."),
     define("log_connections", Kind::Bool, "off", "Logs each successful connection."),
     define("log_destination", Kind::LogDestination, "stderr", "Sets the destination for server log output."),
@@ -348,6 +349,8 @@ pub struct Parsed {
     pub search_path: Vec<String>,
     /// `row_security`.
     pub row_security: bool,
+    /// `lo_compat_privileges`: whether nobody is asked for rights on large objects.
+    pub open_large_objects: bool,
     /// `default_statistics_target`.
     pub statistics_target: usize,
     /// `session_replication_role`: whether it is `replica`.
@@ -535,6 +538,7 @@ impl Settings {
                 encoding: Encoding::UTF8,
                 search_path: Vec::new(),
                 row_security: true,
+                open_large_objects: false,
                 statistics_target: 100,
                 replica: false,
                 tracking: Tracking::default(),
@@ -883,6 +887,7 @@ impl Settings {
             encoding: Encoding::by_name(text("client_encoding")).unwrap_or_default(),
             search_path: split_path(text("search_path")),
             row_security: text("row_security") == "on",
+            open_large_objects: text("lo_compat_privileges") == "on",
             statistics_target: text("default_statistics_target").parse().unwrap_or(100),
             replica: text("session_replication_role") == "replica",
             tracking: Tracking::read(text),

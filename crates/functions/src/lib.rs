@@ -304,6 +304,11 @@ impl Function {
             .map(|columns| columns.iter().map(concrete).collect())
     }
 
+    /// Whether it looks at rows of the database, or writes them.
+    pub fn reads_rows(&self) -> bool {
+        matches!(self.body, Body::Session(SessionFunction::LargeObject(_)))
+    }
+
     /// Whether it returns rows.
     pub fn is_set_returning(&self) -> bool {
         match self.body {

@@ -42,6 +42,8 @@ pub enum SessionFunction {
     Statistics(StatisticsFunction),
     /// What was counted of statements.
     Statements(StatementsFunction),
+    /// Large objects.
+    LargeObject(LargeObjectFunction),
     /// It is found and typed, and answered 0A000 with its name.
     Unsupported,
 }
@@ -71,6 +73,9 @@ impl SessionFunction {
             self,
             SessionFunction::Cluster(_)
                 | SessionFunction::Backend(BackendFunction::Reload)
+                | SessionFunction::LargeObject(
+                    LargeObjectFunction::Import | LargeObjectFunction::Export
+                )
                 | SessionFunction::Statistics(
                     StatisticsFunction::Reset
                         | StatisticsFunction::ResetShared
@@ -94,6 +99,31 @@ pub enum StatementsFunction {
     Info,
     /// Forgets some, or all.
     Reset,
+}
+
+/// Large objects, and the descriptors that the transaction has opened (`exec/large_objects.rs`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum LargeObjectFunction {
+    /// Makes one of an oid that is said, or of any for 0.
+    Create,
+    /// Makes one of any oid; what is said changes nothing.
+    CreateAny,
+    Open,
+    Close,
+    Read,
+    Write,
+    Seek,
+    Tell,
+    Truncate,
+    Unlink,
+    FromBytea,
+    Get,
+    Put,
+    /// Makes one of a file of the server.
+    Import,
+    /// Writes one to a file of the server.
+    Export,
 }
 
 /// What the session knows of itself (`exec/session_functions.rs`).
@@ -399,7 +429,16 @@ mod tests {
         let mut names: Vec<_> = restricted.map(|function| function.name).collect();
         names.retain(|name| !name.starts_with("quorate."));
         names.retain(|name| !name.starts_with("pg_stat_"));
-        assert_eq!(names, ["pg_reload_conf", "pg_promote"]);
+        assert_eq!(
+            names,
+            [
+                "lo_import",
+                "lo_export",
+                "lo_import",
+                "pg_reload_conf",
+                "pg_promote"
+            ]
+        );
         let resets = all_functions().filter(|function| function.name.starts_with("pg_stat_reset"));
         assert!(resets.into_iter().all(|function| function.is_restricted()));
         let own = all_functions().filter(|function| function.name.starts_with("quorate."));

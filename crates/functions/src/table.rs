@@ -120,6 +120,9 @@ macro_rules! body {
     (session Statistics::$name:ident) => {
         $crate::table::body!(@Statistics StatisticsFunction $name)
     };
+    (session LargeObject::$name:ident) => {
+        $crate::table::body!(@LargeObject LargeObjectFunction $name)
+    };
     (session Statements::$name:ident) => {
         $crate::table::body!(@Statements StatementsFunction $name)
     };

@@ -13,6 +13,9 @@ use crate::frame::{put_count, put_cstr, put_message, violation, BodyReader};
 use crate::frontend::{put_value, Values};
 use crate::startup::CancelKey;
 
+/// What stands before a value that is a message by itself.
+const VALUE_HEAD_BYTES: usize = 8;
+
 /// Whether a session is in a transaction block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum TransactionStatus {
@@ -168,6 +171,8 @@ pub enum Backend<'a> {
     CopyData(&'a [u8]),
     /// The end of that data.
     CopyDone,
+    /// What a function has given that was called by itself.
+    FunctionCallResponse(Option<&'a [u8]>),
 }
 
 impl<'a> Backend<'a> {
@@ -228,6 +233,7 @@ impl<'a> Backend<'a> {
             }
             b'd' => Backend::CopyData(reader.take_rest()),
             b'c' => Backend::CopyDone,
+            b'V' => Backend::FunctionCallResponse(reader.value()?),
             _ => return Err(violation(format!("invalid backend message type {kind}"))),
         };
         reader.finish()?;
@@ -284,6 +290,9 @@ impl<'a> Backend<'a> {
             }
             Backend::CopyData(data) => put_message(out, b'd', |out| out.extend_from_slice(data)),
             Backend::CopyDone => put_message(out, b'c', |_| {}),
+            Backend::FunctionCallResponse(value) => {
+                put_message(out, b'V', |out| put_value(out, *value));
+            }
         }
     }
 }
@@ -447,6 +456,17 @@ impl<'a> DataRow<'a> {
         let length = self.out.len() - self.start;
         let length = u32::try_from(length).expect("rows are limited before they get here");
         self.out[self.start..self.start + 4].copy_from_slice(&length.to_be_bytes());
+    }
+}
+
+/// Whether a value that has so many bytes fits a message.
+///
+/// # Errors
+/// 54000.
+pub fn check_value(bytes: usize) -> Result<()> {
+    match bytes <= MESSAGE_BYTES_MAX - VALUE_HEAD_BYTES {
+        true => Ok(()),
+        false => Err(too_long()),
     }
 }
 

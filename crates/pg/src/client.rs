@@ -272,7 +272,8 @@ impl Client {
                 | Backend::ParameterDescription(_)
                 | Backend::CopyOutResponse(..)
                 | Backend::CopyData(_)
-                | Backend::CopyDone => {}
+                | Backend::CopyDone
+                | Backend::FunctionCallResponse(_) => {}
                 Backend::CopyInResponse(..) => {
                     return Err(Error::unsupported("COPY FROM STDIN of this client"));
                 }

@@ -45,8 +45,8 @@ pub enum Frontend<'a> {
     CopyDone,
     /// The client gives its COPY FROM STDIN up, and why.
     CopyFail(&'a [u8]),
-    /// The fast path, which is not supported.
-    FunctionCall,
+    /// Calls a function by its oid.
+    FunctionCall(FunctionCall<'a>),
     /// A password or SASL message, which nobody asked for.
     Password,
 }
@@ -105,6 +105,19 @@ pub struct Bind<'a> {
     pub values: Values<'a>,
     /// The formats wanted for the columns of the result.
     pub result_formats: Formats<'a>,
+}
+
+/// A FunctionCall message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FunctionCall<'a> {
+    /// The function's oid.
+    pub function: u32,
+    /// The formats of the arguments.
+    pub formats: Formats<'a>,
+    /// The arguments.
+    pub values: Values<'a>,
+    /// Whether the result is wanted in binary.
+    pub is_binary: bool,
 }
 
 /// A statement or a portal, by name.
@@ -218,7 +231,13 @@ impl<'a> Frontend<'a> {
             b'd' => Frontend::CopyData(reader.take_rest()),
             b'c' => Frontend::CopyDone,
             b'f' => Frontend::CopyFail(reader.cstr()?),
-            b'F' => return Ok(Frontend::FunctionCall),
+            b'F' => Frontend::FunctionCall(FunctionCall {
+                // As bits: half of all oids are above the largest i32.
+                function: reader.i32()? as u32,
+                formats: formats(&mut reader)?,
+                values: Values::read(&mut reader)?,
+                is_binary: is_binary(reader.take(2)?)?,
+            }),
             b'p' => return Ok(Frontend::Password),
             _ => return Err(violation(format!("invalid frontend message type {kind}"))),
         };
@@ -258,7 +277,14 @@ impl<'a> Frontend<'a> {
             Frontend::CopyData(data) => put_message(out, b'd', |out| out.extend_from_slice(data)),
             Frontend::CopyDone => put_message(out, b'c', |_| {}),
             Frontend::CopyFail(reason) => put_message(out, b'f', |out| put_cstr(out, reason)),
-            Frontend::FunctionCall => put_message(out, b'F', |_| {}),
+            Frontend::FunctionCall(call) => put_message(out, b'F', |out| {
+                out.extend_from_slice(&call.function.to_be_bytes());
+                put_count(out, call.formats.count());
+                out.extend_from_slice(call.formats.0);
+                put_count(out, call.values.count());
+                call.values.iter().for_each(|value| put_value(out, value));
+                out.extend_from_slice(&i16::from(call.is_binary).to_be_bytes());
+            }),
             Frontend::Password => put_message(out, b'p', |out| out.push(0)),
         }
     }
@@ -319,12 +345,24 @@ fn counted<'a>(reader: &mut BodyReader<'a>, item_bytes: usize) -> Result<&'a [u8
 fn formats<'a>(reader: &mut BodyReader<'a>) -> Result<Formats<'a>> {
     let bytes = counted(reader, 2)?;
     for code in bytes.chunks_exact(2) {
-        let code = i16::from_be_bytes([code[0], code[1]]);
-        if code != 0 && code != 1 {
-            return Err(violation(format!("unsupported format code: {code}")));
-        }
+        is_binary(code)?;
     }
     Ok(Formats(bytes))
+}
+
+/// What a format code says.
+fn is_binary(code: &[u8]) -> Result<bool> {
+    match code {
+        [0, 0] => Ok(false),
+        [0, 1] => Ok(true),
+        other => {
+            let code = other
+                .iter()
+                .fold(0, |code, byte| code << 8 | i32::from(*byte));
+            let message = format!("unsupported format code: {}", code as i16);
+            Err(violation(message))
+        }
+    }
 }
 
 fn target<'a>(reader: &mut BodyReader<'a>) -> Result<Target<'a>> {

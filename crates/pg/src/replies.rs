@@ -27,6 +27,8 @@ pub(crate) struct Replies<'a> {
     pub was_logged: bool,
     /// The memory of the last long row.
     leaving: Reservation,
+    /// Whether a function was called by itself, so that its value is a message and no row.
+    of_call: bool,
 }
 
 impl<'a> Replies<'a> {
@@ -44,6 +46,15 @@ impl<'a> Replies<'a> {
             statement,
             was_logged: false,
             leaving: Reservation::of("A row"),
+            of_call: false,
+        }
+    }
+
+    /// Replies to the call of a function, whose value is wanted in this format.
+    pub fn to_call(channel: &'a Channel, format: Format) -> Replies<'a> {
+        Replies {
+            of_call: true,
+            ..Replies::new(channel, RowFormats::All(format), None)
         }
     }
 
@@ -106,6 +117,26 @@ impl Replies<'_> {
     }
 }
 
+impl Replies<'_> {
+    /// The one value of a function.
+    fn value(&mut self, row: &sql::RowView<'_>) -> Result<()> {
+        let mut value = Vec::new();
+        let is_null = row.is_null(0);
+        if !is_null {
+            row.put(0, self.formats.get(0), &mut value)?;
+        }
+        backend::check_value(value.len())?;
+        // It is copied to the output, where it stays until it has left.
+        self.leaving.set(2 * value.len())?;
+        coro::work(value.len())?;
+        self.push(Content::Shown, |out| {
+            let value = (!is_null).then_some(&value[..]);
+            Backend::FunctionCallResponse(value).encode(out);
+        });
+        Ok(())
+    }
+}
+
 impl sql::Sink for Replies<'_> {
     fn owe(&mut self, debt: &Debt, durability: Durability) {
         self.flush_tag(false);
@@ -130,6 +161,9 @@ impl sql::Sink for Replies<'_> {
     fn row(&mut self, row: &sql::RowView<'_>) -> Result<()> {
         self.channel.wait_for_room()?;
         self.shown = true;
+        if self.of_call {
+            return self.value(row);
+        }
         let formats = &self.formats;
         if row.is_long() {
             return self.long_row(row);

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use ::sql::session::{self as sql, Column, Executed, Oid, Param, Sink};
+use ::sql::session::{self as sql, Called, Column, Executed, Oid, Param, Sink};
 use base::engine::{Flight, Heard, Notification};
 use base::{Debt, Durability, Error, Result};
 
@@ -21,6 +21,11 @@ pub trait Sql: 'static {
 
     fn simple_query(&mut self, text: &str, sink: &mut dyn Sink) -> Result<()>;
     fn prepare(&mut self, text: &str, types: &[Oid]) -> Result<Rc<Self::Prepared>>;
+    fn prepare_call(&mut self, function: Oid) -> Result<Called<Self::Prepared>> {
+        let _ = function;
+        self.fail();
+        Err(Error::unsupported("calling functions by their oids here"))
+    }
     fn keep_prepared(&mut self, name: &str, prepared: Rc<Self::Prepared>) -> Result<()>;
     fn prepared(&self, name: &str) -> Result<Rc<Self::Prepared>>;
     fn drop_prepared(&mut self, name: &str);
@@ -159,6 +164,10 @@ impl Sql for sql::Session {
 
     fn prepare(&mut self, text: &str, types: &[Oid]) -> Result<Rc<sql::Prepared>> {
         self.prepare(text, types)
+    }
+
+    fn prepare_call(&mut self, function: Oid) -> Result<Called<sql::Prepared>> {
+        self.prepare_call(function)
     }
 
     fn keep_prepared(&mut self, name: &str, prepared: Rc<sql::Prepared>) -> Result<()> {

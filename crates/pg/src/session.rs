@@ -12,8 +12,8 @@
 //! ```
 //!
 //! # Cycles
-//! A Query is answered up to ReadyForQuery. In the extended protocol everything up to Sync is one
-//! cycle; after an error the rest of it is skipped. Outside a block a cycle is one implicit
+//! A Query is answered up to ReadyForQuery, and so is a FunctionCall. In the extended protocol
+//! everything up to Sync is one cycle; after an error the rest of it is skipped. Outside a block a cycle is one implicit
 //! transaction, which `sql` keeps (PostgreSQL 15 manual, sections 55.2.2.1 and 55.2.3).
 //!
 //! # COPY
@@ -29,10 +29,10 @@
 //! held stop the node (`crates/node/src/real/mod.rs`): what others share may be half changed.
 //!
 //! # What it leaves out
-//! The function call protocol (0A000), and the `F` and `L` fields of errors, which name PostgreSQL's source files; of `R`
-//! what drivers go by.
+//! The `F` and `L` fields of errors, which name PostgreSQL's source files; of `R` what drivers go by.
 
 mod extended;
+mod function_call;
 mod hearing;
 
 use std::borrow::Cow;
@@ -456,7 +456,7 @@ impl<S: Sql> Session<S> {
         self.error(&error, Some(&statement))?;
         match kind {
             // Whatever was skipped, Sync ends it.
-            b'Q' | b'S' => {
+            b'Q' | b'S' | b'F' => {
                 let channel = self.channel.clone();
                 let mut replies = Replies::new(&channel, RowFormats::All(Format::Text), None);
                 self.sql.sync(&mut replies)?;
@@ -524,11 +524,7 @@ impl<S: Sql> Session<S> {
             Frontend::Terminate => return Ok(Step::Terminate),
             // As PostgreSQL: the rest of a COPY that has failed may still be on its way.
             Frontend::CopyData(_) | Frontend::CopyDone | Frontend::CopyFail(_) => {}
-            Frontend::FunctionCall => {
-                self.sql.fail();
-                self.error(&Error::unsupported("the function call protocol"), None)?;
-                self.end_cycle();
-            }
+            Frontend::FunctionCall(call) => return self.function_call(&call, kept),
             Frontend::Password => {
                 return Err(violation(format!("invalid frontend message type {kind}")))
             }

@@ -15,8 +15,8 @@ use base::{Error, Result, SqlState};
 
 use super::session_functions::schemas;
 use super::{
-    index_text, partition, partition_text, privilege_functions, routine_text, sequences,
-    trigger_text, Exec,
+    index_text, large_objects, partition, partition_text, privilege_functions, routine_text,
+    sequences, trigger_text, Exec,
 };
 use catalog::cluster::Address;
 use catalog::depend::finds_routines;
@@ -74,7 +74,10 @@ pub(super) fn call(
         Asked::IsBuiltInVisible => known(oid < FIRST_USER_OID),
         Asked::ObjectComment => Ok(object_comment(cx, oid, args.get(1))),
         Asked::ColumnComment => Ok(column_comment(cx, oid, args.get(1))),
-        Asked::ObjectDescription => Ok(describe(cx, args)),
+        Asked::ObjectDescription => match oid {
+            Address::LARGE_OBJECT => large_objects::described(cx, oid_of(args, 1)),
+            _ => Ok(describe(cx, args)),
+        },
         Asked::Expression => node(cx, args[0].as_str(), oid_of(args, 1), flag(args, 2)),
         Asked::IndexDefinition => index_definition(cx, oid, args),
         Asked::ConstraintDefinition => constraint(cx, oid, flag(args, 1)),

@@ -24,6 +24,7 @@
 //! | [`members`] | long lists of constants |
 //! | [`sequences`] | `nextval` and its kin |
 //! | [`advisory`] | advisory locks, and who waits for whom |
+//! | [`large_objects`] | large objects, and the descriptors that are open |
 //! | [`session_functions`] | functions that ask the session or the cluster |
 //! | [`statistics`] | what was counted |
 //! | [`catalog_functions`], [`privilege_functions`] | functions that ask the catalog |
@@ -48,6 +49,7 @@ mod index_text;
 mod inverted;
 pub mod join;
 mod join_filter;
+mod large_objects;
 pub mod long;
 pub mod measure;
 mod members;

@@ -8,8 +8,8 @@ use base::env;
 use base::{Error, Result, SqlState};
 
 use super::{
-    activity, advisory, catalog_functions, cluster_functions, outcomes, privilege_functions,
-    replication, sequences, sizes, statements, statistics, Exec,
+    activity, advisory, catalog_functions, cluster_functions, large_objects, outcomes,
+    privilege_functions, replication, sequences, sizes, statements, statistics, Exec,
 };
 use catalog::access::{Guarded, Privileges};
 use functions::session::OwnFunction;
@@ -48,6 +48,9 @@ pub fn call(
         }
         SessionFunction::Statistics(which) => statistics::call(cx, which, args),
         SessionFunction::Statements(which) => statements::call(cx, which, args),
+        SessionFunction::LargeObject(which) => {
+            large_objects::call(cx, which, function.result, args)
+        }
         SessionFunction::Unsupported => {
             Err(Error::unsupported(format!("function {}", function.name)))
         }

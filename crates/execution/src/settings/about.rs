@@ -253,6 +253,7 @@ const ABOUT: &[(&str, &[Row])] = &[
     ]),
     ("Version and Platform Compatibility / Previous PostgreSQL Versions", &[
         ("escape_string_warning", User, ""),
+        ("lo_compat_privileges", Superuser, "Skips privilege checks when reading or modifying large objects, for compatibility with PostgreSQL releases prior to 9.0."),
         ("standard_conforming_strings", User, ""),
         ("synchronize_seqscans", User, ""),
     ]),

@@ -10,6 +10,7 @@
 pub mod activity;
 pub mod constraints;
 pub mod cursor;
+pub mod large_objects;
 pub mod notify;
 pub mod prepared;
 pub mod secrets;
@@ -36,6 +37,7 @@ use catalog::shared::Catalogs;
 
 use activity::{Activity, Registry, TlsInfo};
 use constraints::{Constraints, Transition};
+use large_objects::LargeObjects;
 use notify::Notify;
 use statements::Statements;
 use statistics::{Counting, Snapshot, Statistics};
@@ -89,6 +91,8 @@ pub struct Shared {
     pub filling: Option<u32>,
     /// The advisory locks that outlast transactions, once there was one.
     pub advisory: Option<Box<dyn SessionLocks>>,
+    /// The large objects that its transaction has opened.
+    pub large_objects: LargeObjects,
     /// What its transaction tells others, and what it listens to.
     pub notify: Notify,
     /// What commits are noted under, where another node has the client.
@@ -284,6 +288,7 @@ impl Shared {
             read_only: false,
             filling: None,
             advisory: None,
+            large_objects: LargeObjects::default(),
             notify: Notify::default(),
             flight: None,
             counting: Counting::default(),

@@ -11,7 +11,7 @@
 //! ```text
 //! select relname from pg_class where oid = 16384      found by the index of the kept rows
 //! ```
-//! A relation that none of them knows has no rows: there are no such objects here. The executor
+//! Large objects ([`large_objects`]) are read from their own tree. A relation that none of them knows has no rows: there are no such objects here. The executor
 //! reaches this through [`SystemRelations`], which it declares.
 
 use std::sync::{Arc, OnceLock};
@@ -34,6 +34,7 @@ mod builtin;
 mod cluster;
 mod counts;
 mod extensions;
+mod large_objects;
 mod locks;
 mod objects;
 mod partitions;
@@ -140,6 +141,9 @@ fn rows(
     key: Option<(usize, Datum)>,
     cx: &mut Exec<'_>,
 ) -> Result<Vec<Row>> {
+    if let Some(rows) = large_objects::rows(table.oid, catalog, key.as_ref(), cx)? {
+        return Ok(rows);
+    }
     if let Some((_, rows)) = SESSION.iter().find(|known| known.0 == table.name) {
         let rows = rows(catalog, cx)?;
         for row in &rows {

@@ -125,6 +125,8 @@ fn backend_messages_come_back() {
         Backend::CopyOutResponse(3, true),
         Backend::CopyData(b"1\t2\n"),
         Backend::CopyDone,
+        Backend::FunctionCallResponse(None),
+        Backend::FunctionCallResponse(Some(b"\0\x01")),
     ];
     let mut bytes = Vec::new();
     for message in &messages {

@@ -50,6 +50,7 @@ fn show(message: &Backend<'_>) -> String {
         Backend::CopyOutResponse(columns, _) => format!("copy out {columns}"),
         Backend::CopyData(data) => format!("data {}", text(data)),
         Backend::CopyDone => "copied".into(),
+        Backend::FunctionCallResponse(_) => "called".into(),
         other => panic!("{other:?}"),
     }
 }

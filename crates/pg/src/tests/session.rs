@@ -345,7 +345,8 @@ fn what_cannot_go_on_is_fatal() {
     rig.send(Frontend::Terminate);
     assert!(matches!(rig.run(), Turn::Terminated));
     let mut rig = Rig::new();
-    rig.send(Frontend::FunctionCall);
+    rig.client
+        .extend_from_slice(b"F\0\0\0\x0e\0\0\x03\xb8\0\0\0\0\0\0");
     assert_eq!(rig.answers(), "ERROR 0A000, I");
     rig.send(Frontend::CopyDone).query("set a b");
     assert_eq!(rig.answers(), "a=b, SET, I");

@@ -153,14 +153,21 @@ fn is_fixed(expr: &Expr) -> bool {
 }
 
 impl Program {
-    /// Whether it calls a routine whose value is not known before the program runs.
+    /// Whether it calls a routine whose value is not known before the program runs, or a function that
+    /// looks at rows.
     pub fn calls_late(&self) -> bool {
         let is_late = |op: &Op| match op {
+            Op::Call { function, .. } => function.reads_rows(),
             Op::Routine(call, _) => call.routine.volatility != b'i',
             Op::Domain(test) => test.calls_late(),
             _ => false,
         };
         self.ops.iter().any(is_late)
+    }
+
+    /// Whether something in it may look at rows, or has a query that may.
+    pub fn may_look_at_rows(&self) -> bool {
+        self.calls_late() || self.ops.iter().any(|op| matches!(op, Op::Sub(..)))
     }
 
     /// Its steps.

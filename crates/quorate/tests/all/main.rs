@@ -27,6 +27,7 @@ mod intruders;
 mod isolation;
 mod kill;
 mod laboratory;
+mod large_objects;
 mod layers;
 mod levels;
 mod long;

@@ -37,6 +37,7 @@ mod counted;
 mod cursors;
 mod ddl;
 mod explain;
+mod fastpath;
 mod handover;
 mod in_flight;
 mod in_use;
@@ -105,6 +106,7 @@ use plpgsql::place::Place;
 use portal::{Forgotten, Running};
 use transaction::{Loss, Open, Owed, State};
 
+pub use fastpath::Called;
 pub use logged::log_settings;
 
 pub use execution::settings::{

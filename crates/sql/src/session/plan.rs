@@ -506,10 +506,18 @@ fn split_name(text: &str) -> Vec<String> {
 impl Session {
     /// The catalog as the open transaction sees it, or the newest one.
     pub(super) fn current_catalog(&mut self) -> Result<Arc<Catalog>> {
+        self.note_comments();
         if self.open.as_ref().is_some_and(|open| open.catalog_changed) {
             return self.own_catalog();
         }
         self.shared_catalog()
+    }
+
+    /// Functions may have removed large objects with their comments.
+    pub(super) fn note_comments(&mut self) {
+        if std::mem::take(&mut self.shared.large_objects.uncommented) {
+            self.changed_catalog();
+        }
     }
 
     /// The newest catalog, without what the open transaction has changed.
@@ -664,6 +672,14 @@ impl Session {
             Some(statement) => self.check_allowed(statement.node()),
             None => Ok(()),
         }
+    }
+
+    /// Whether a query may run.
+    ///
+    /// # Errors
+    /// 25P02 in a failed block; 40001 in one that was lost with its leader.
+    pub(super) fn check_may_query(&self) -> Result<()> {
+        self.check_allowed(&NodeEnum::SelectStmt(Box::default()))
     }
 
     fn check_allowed(&self, node: &NodeEnum) -> Result<()> {

@@ -280,6 +280,7 @@ impl Session {
         }
         exec::foreign::finish(&mut cx)?;
         let (written, beside) = (cx.written, cx.written_beside);
+        self.note_comments();
         if let Some(open) = &mut self.open {
             open.wrote |= bound.writes && written + beside > 0;
         }

@@ -16,6 +16,7 @@ use catalog::Catalog;
 use execution::settings::planted;
 use execution::settings::FollowerReads;
 use execution::state::constraints::{Constraints, Mark};
+use execution::state::large_objects::LargeObjects;
 use execution::state::notify::NotifyMark;
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -132,6 +133,8 @@ pub(super) struct Named {
     pub catalog_writes: usize,
     pub constraints: Mark,
     pub notify: NotifyMark,
+    /// How many large objects were opened before.
+    pub large_objects: u64,
 }
 
 impl Named {
@@ -219,6 +222,7 @@ impl Session {
         options.read_only |= self.shared.engine.cluster.is_standby();
         self.characteristics = options;
         self.shared.constraints = Constraints::default();
+        self.shared.large_objects = LargeObjects::default();
         // Before any snapshot.
         let began_with = self.shared.engine.transactions.catalog_version();
         let ended = self.ended.take();
@@ -293,6 +297,7 @@ impl Session {
             return Ok(());
         };
         self.state = State::None;
+        open.wrote |= self.shared.large_objects.wrote;
         let durability = self.shared.settings.parsed().durability;
         self.owed.add(open.txn.debt(), durability);
         if !open.wrote && open.txn.end_reading() {
@@ -456,6 +461,7 @@ impl Session {
             catalog_writes: open.txn.catalog_writes().len(),
             constraints: self.shared.constraints.mark(),
             notify: self.shared.notify.mark(),
+            large_objects: self.shared.large_objects.mark(),
         };
         let bytes = named.bytes();
         open.savepoints.push(named);
@@ -498,6 +504,8 @@ impl Session {
             self.shared.settings.roll_back_to(named.settings);
             self.shared.constraints.roll_back_to(&named.constraints);
             self.shared.notify.roll_back_to(named.notify);
+            let closed = self.shared.large_objects.roll_back_to(named.large_objects);
+            closed.into_iter().for_each(|view| open.txn.drop_view(view));
             open.forget_savepoints(place + 1);
             open.take_back_catalog(changed, written);
         }

@@ -120,6 +120,8 @@ create function m.to_mood(text) returns m.mood language sql as $$ select 'ok'::m
 create cast (text as m.mood) with function m.to_mood(text);
 create collation m.german (provider = icu, locale = 'de');
 create table m.moody (k m.mood);
+select lo_from_bytea(7001, 'kept');
+grant select on large object 7001 to m_granted;
 create domain m.above as int check (value > 0);
 create domain closed.above as int check (value > 0);
 revoke usage on domain m.above from public;
@@ -491,6 +493,14 @@ pub const STATEMENTS: &[Statement] = &[
     utility("grant create on tablespace pg_default to m_alone"),
     utility("grant set, alter system on parameter log_min_messages to m_alone"),
     open("grant select on large object 1 to m_alone"),
+    utility("grant select on large object 7001 to m_alone"),
+    utility("alter large object 7001 owner to m_granted"),
+    utility("comment on large object 7001 is 'x'"),
+    query("select lo_get(7001)"),
+    query("select lo_open(7001, 262144)"),
+    query("select lo_open(7001, 131072)"),
+    query("select lo_put(7001, 0, 'a')"),
+    query("select lo_unlink(7001)"),
     open("grant usage on foreign server absent to m_alone"),
     open("grant usage on foreign data wrapper absent to m_alone"),
     utility("alter default privileges for role m_owner grant select on tables to m_alone"),

@@ -22,20 +22,14 @@
 use std::io::{ErrorKind, Read, Write};
 use std::sync::Arc;
 
-use base::env::{Env, LocalBoxFuture, Reactor, PAGE_REACTORS};
-use base::sync::{Event, Mutex};
-use base::{coro, Debt, Durability, Error, Result, SqlState};
+use base::env::Env;
+use base::{Debt, Durability, Error, Result, SqlState};
 use pg_query::protobuf::CopyStmt;
 
 use crate::session::{LogContext, Session};
 use catalog::access::{READ_SERVER_FILES, WRITE_SERVER_FILES};
+use execution::server_file::{beside, failed, said, Slot, BLOCK_BYTES};
 use execution::state::{Column, CommandTag, Format, Notice, RowView, Sink};
-
-/// Bytes that are read or written at once.
-const BLOCK_BYTES: usize = 64 << 10;
-
-/// What is read from, or written to, on one of the threads for pages.
-type Slot<T> = Arc<Mutex<Option<T>>>;
 
 /// An open file, in the place of the client.
 pub(super) struct Server<'a> {
@@ -94,36 +88,15 @@ impl<'a> Server<'a> {
 
     /// Does something with the disk on another thread, and waits for it.
     fn beside<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> Result<T> {
-        let answer = Arc::new((Mutex::new(None), Event::new()));
-        let given = answer.clone();
-        let task = move || -> LocalBoxFuture<'static, ()> {
-            Box::pin(async move {
-                let value = job();
-                *given.0.lock() = Some(value);
-                given.1.notify_all();
-            })
-        };
-        let reactor = Reactor::Pages(self.env.random() as usize % PAGE_REACTORS);
-        self.env.spawn(reactor, "file of COPY", Box::new(task));
-        Ok(coro::wait(answer.1.until(|| answer.0.lock().take()))?)
+        beside(&self.env, "file of COPY", job)
     }
 
     fn refused(&self, what: &str, cause: &std::io::Error) -> Error {
-        let state = match cause.kind() {
-            ErrorKind::NotFound => SqlState::UNDEFINED_FILE,
-            ErrorKind::PermissionDenied => SqlState::INSUFFICIENT_PRIVILEGE,
-            ErrorKind::IsADirectory => SqlState::WRONG_OBJECT_TYPE,
-            ErrorKind::Unsupported => SqlState::FEATURE_NOT_SUPPORTED,
-            _ => SqlState::IO_ERROR,
-        };
-        let text = cause.to_string();
-        // As the system says it, without its number.
-        let text = text.split(" (os error").next().unwrap_or(&text);
         let message = match cause.kind() {
             ErrorKind::IsADirectory => format!("\"{}\" is a directory", self.path),
-            _ => format!("could not {what}: {text}"),
+            _ => format!("could not {what}: {}", said(cause)),
         };
-        Error::new(state, message)
+        failed(message, cause)
     }
 
     fn refused_to_open(&self, way: &str, reads: &str, cause: &std::io::Error) -> Error {

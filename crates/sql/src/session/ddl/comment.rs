@@ -81,6 +81,9 @@ impl Session {
             (Ok(object), Some(NodeEnum::String(_))) => {
                 self.commented_name(&catalog, object, &names[0])?
             }
+            (Ok(ObjectType::ObjectLargeobject), _) => {
+                self.commented_large_object(&catalog, comment.object.as_deref())?
+            }
             (Ok(ObjectType::ObjectCast), Some(NodeEnum::List(list))) => {
                 let oid = self.commented_cast(&catalog, &list.items)?;
                 Address::of(Address::CAST, oid)

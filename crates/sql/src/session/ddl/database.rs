@@ -12,7 +12,9 @@ use super::super::{CommandTag, NoticeSeverity, Session, Sink};
 use super::role::no_role;
 use super::table::cut_name;
 use catalog::layout::FIRST_USER_OID;
-use catalog::{cluster, store, Catalog, Database, Locale, RelationKind, Role, Schema, QUORATE};
+use catalog::{
+    cluster, large_object, store, Catalog, Database, Locale, RelationKind, Role, Schema, QUORATE,
+};
 use syntax::parser::NodeEnum;
 
 /// 3D000.
@@ -221,7 +223,12 @@ impl Session {
         database.collate = inherited(locales.0, (source.collate, source), "collation")?;
         database.ctype = inherited(locales.1, (source.ctype, source), "LC_CTYPE")?;
         let content = self.database_content(&template)?;
-        if content.is_some_and(|content| !is_empty(&content)) {
+        let (template, has_content) = (source.oid, content.is_some_and(|known| !is_empty(&known)));
+        let has_large_objects = match &mut self.open {
+            Some(open) => large_object::has_any(open.txn.as_mut(), template)?,
+            None => false,
+        };
+        if has_content || has_large_objects {
             return Err(Error::unsupported("a template database with objects in it"));
         }
         let inserted = match &mut self.open {
@@ -305,6 +312,7 @@ impl Session {
         for made in content.user_types.iter() {
             catalog::type_store::remove(open.txn.as_mut(), database.oid, made)?;
         }
+        large_object::remove_all(open.txn.as_mut(), database.oid)?;
         // What has gone with the objects must not be found again.
         open.txn.next_command();
         cluster::drop_database(open.txn.as_mut(), &database)?;

@@ -20,6 +20,7 @@ mod foreign;
 pub(crate) mod grant;
 mod index;
 mod inherit;
+mod large_object;
 mod like;
 mod members;
 mod owned;

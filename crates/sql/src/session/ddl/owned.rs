@@ -23,7 +23,7 @@ use syntax::parser::NodeEnum;
 
 /// A list of privileges after its object has been given to somebody else: what the old owner held
 /// and gave is the new one's.
-fn given_on(acl: &Acl, old: u32, new: u32) -> Acl {
+pub(super) fn given_on(acl: &Acl, old: u32, new: u32) -> Acl {
     let swap = |role: u32| if role == old { new } else { role };
     let mut given = Acl::default();
     for item in acl {
@@ -270,6 +270,7 @@ impl Session {
             };
             self.put_collation(&catalog, known, &given)?;
         }
+        self.give_large_objects(&catalog, &is_theirs, new.oid)?;
         for schema in catalog
             .schemas
             .iter()
@@ -321,6 +322,7 @@ impl Session {
         for (at, acl) in lists {
             self.put_list(&catalog, at, &acl)?;
         }
+        self.drop_large_objects(&catalog, &is_theirs, |acl| without(acl, &is_theirs))?;
         self.forget_in_policies(&catalog, &is_theirs)?;
         for at in own_defaults {
             let open = self.open.as_mut();

@@ -360,13 +360,15 @@ impl Session {
                 needed.push((policy.oid, format!("target of {what}")));
             }
         }
+        needed.extend(self.large_objects_needing(catalog.database.oid, role.oid)?);
         needed.sort_by_key(|known| known.0);
         let mut needed: Vec<_> = needed.into_iter().map(|known| known.1).collect();
         for database in &catalog.databases {
             if database.oid == catalog.database.oid {
                 continue;
             }
-            let count = self.owned_elsewhere(&database.name, role.oid)?;
+            let count = self.owned_elsewhere(&database.name, role.oid)?
+                + self.large_objects_needing(database.oid, role.oid)?.len();
             if count > 0 {
                 let plural = if count == 1 { "" } else { "s" };
                 needed.push(format!(

@@ -494,7 +494,7 @@ impl Session {
         };
         self.ensure_open()?;
         // What it calls may look at what has been written since the statement around began.
-        if is_own_query && program.calls_late() {
+        if is_own_query && program.may_look_at_rows() {
             self.begin_statement()?;
         }
         let eval = self.eval.clone();

@@ -162,6 +162,7 @@ impl Session {
         let settings = self.shared.settings.mark();
         let constraints = self.shared.constraints.mark();
         let notify = self.shared.notify.mark();
+        let large_objects = self.shared.large_objects.mark();
         frame.guarded += 1;
         let outcome = self.block_body(block, frame);
         frame.guarded -= 1;
@@ -192,6 +193,10 @@ impl Session {
         self.undo_to(savepoint, settings, catalog);
         self.shared.constraints.roll_back_to(&constraints);
         self.shared.notify.roll_back_to(notify);
+        let closed = self.shared.large_objects.roll_back_to(large_objects);
+        if let Some(open) = &mut self.open {
+            closed.into_iter().for_each(|view| open.txn.drop_view(view));
+        }
         let (state, message) = block.error_slots;
         let outer = (
             frame.slots[state].value.clone(),

@@ -1,7 +1,6 @@
 //! The objects that GRANT and REVOKE name.
 //!
-//! What there is none of, as large objects and foreign servers, is looked for all the same, and is
-//! not there.
+//! What there is none of, as foreign servers, is looked for all the same, and is not there.
 
 use std::sync::Arc;
 
@@ -120,7 +119,9 @@ impl Session {
                     self.granted_parameter(catalog, &name.sval, grant.is_grant)?
                 }
                 (Some(NodeEnum::String(name)), _) => Some(named_item(catalog, object, &name.sval)?),
-                (_, ObjectType::ObjectLargeobject) => return Err(no_large_object(node)),
+                (_, ObjectType::ObjectLargeobject) => {
+                    Some(self.granted_large_object(catalog, node)?)
+                }
                 _ => return Err(Error::unsupported("GRANT on this kind of object")),
             };
             let is_new = |item: &Item| items.iter().all(|known| known.address != item.address);
@@ -141,6 +142,16 @@ impl Session {
             ));
         }
         Ok(Item::of_relation(&table))
+    }
+
+    fn granted_large_object(&mut self, catalog: &Catalog, node: &Node) -> Result<Item> {
+        let object = self.named_large_object(catalog, Some(node))?;
+        let noun = "large object";
+        let name = format!("{noun} {}", object.oid);
+        Ok(Item {
+            owner: object.owner,
+            ..Item::built_in(Guarded::LargeObject, object.oid, noun, name)
+        })
     }
 
     fn granted_type(
@@ -350,16 +361,6 @@ fn named_item(catalog: &Catalog, object: ObjectType, name: &str) -> Result<Item>
         }
         _ => Err(Error::unsupported("GRANT on this kind of object")),
     }
-}
-
-/// There are none.
-fn no_large_object(node: &Node) -> Error {
-    let number = match &node.node {
-        Some(NodeEnum::Integer(number)) => number.ival.to_string(),
-        Some(NodeEnum::Float(number)) => number.fval.clone(),
-        _ => String::new(),
-    };
-    missing(format!("large object {number} does not exist"))
 }
 
 /// The kinds of objects that have default privileges, and how messages call one.

@@ -279,6 +279,7 @@ impl Session {
         let own = self.current_role(catalog)?;
         let mut acl = match item.kind {
             Guarded::Column => catalog.acls.get(&item.address).cloned().unwrap_or_default(),
+            Guarded::LargeObject => self.hold_large_object(catalog, item.address.object)?.acl(),
             kind => catalog.acl_of(kind, item.address.object),
         };
         // Who may give something on a table may give it on its columns.
@@ -313,6 +314,11 @@ impl Session {
             }
             Guarded::Parameter => {
                 cluster::put_parameter_acl(txn, item.address.object, &item.name, acl)
+            }
+            Guarded::LargeObject => {
+                let mut object = self.hold_large_object(catalog, item.address.object)?;
+                object.acl = Some(acl.clone());
+                self.put_large_object(catalog, &object)
             }
             kind => {
                 let is_empty_column = kind == Guarded::Column && acl.is_empty();
@@ -360,6 +366,8 @@ impl Session {
                 let of_column = catalog.privileges(grantor, acl, all);
                 of_column.with(catalog.held(grantor, Guarded::Table, object, all))
             }
+            // No catalog has its list.
+            Guarded::LargeObject => catalog.privileges(grantor, acl, all),
             kind => catalog.held(grantor, kind, object, all),
         };
         if held.is_none() {
@@ -405,6 +413,9 @@ impl Session {
                 self.give_type(alter, owner.oid)
             }
             Ok(ObjectType::ObjectCollation) => self.give_collation(alter, owner.oid),
+            Ok(ObjectType::ObjectLargeobject) => {
+                self.give_large_object(&catalog, alter.object.as_deref(), &owner)
+            }
             Ok(ObjectType::ObjectSchema) => {
                 let own = self.current_role(&catalog)?;
                 let old = catalog.schema(&name).cloned().ok_or_else(|| {
