@@ -234,6 +234,7 @@ impl Binder<'_> {
                     written: Vec::new(),
                     collation: Collated::default(),
                     cast: None,
+                    operator: None,
                 },
                 condition,
             });

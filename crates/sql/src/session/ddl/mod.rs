@@ -21,6 +21,7 @@ pub(crate) mod grant;
 mod index;
 mod like;
 mod members;
+mod operator;
 mod owned;
 mod partition;
 mod placement;

@@ -405,6 +405,7 @@ impl Session {
                 self.give_type(alter, owner.oid)
             }
             Ok(ObjectType::ObjectCollation) => self.give_collation(alter, owner.oid),
+            Ok(ObjectType::ObjectOperator) => self.give_operator(alter, owner.oid),
             Ok(ObjectType::ObjectSchema) => {
                 let own = self.current_role(&catalog)?;
                 let old = catalog.schema(&name).cloned().ok_or_else(|| {
