@@ -299,3 +299,15 @@ grant all on large object 70002 to dump_reader with grant option;
 alter large object 70002 owner to dump_owner;
 create table stock.pictures (id int primary key, body oid);
 insert into stock.pictures values (1, 70001), (2, 70002);
+
+create function stock.alike(integer, integer) returns boolean language sql immutable strict as $$ select $1 % 10 = $2 % 10 $$;
+create function stock.unlike(integer, integer) returns boolean language sql immutable strict as $$ select $1 % 10 <> $2 % 10 $$;
+create operator stock.=== (function = stock.alike, leftarg = integer, rightarg = integer, commutator = operator(stock.===), negator = operator(stock.!==), restrict = eqsel, join = eqjoinsel, hashes, merges);
+create operator stock.!== (function = stock.unlike, leftarg = integer, rightarg = integer, negator = operator(stock.===));
+create operator stock.@@@ (function = int4um, rightarg = integer);
+comment on operator stock.@@@ (none, integer) is 'below zero';
+create table stock.digits (n integer primary key check (n operator(stock.!==) 7), less integer default operator(stock.@@@) 4, same boolean generated always as (n operator(stock.===) 3) stored);
+insert into stock.digits values (4), (13);
+create index on stock.digits ((n operator(stock.===) 1)) where n operator(stock.!==) 2;
+create view stock.digits_alike as select n, n operator(stock.===) any (array[3, 5]) as some, operator(stock.@@@) n as below from stock.digits where n operator(stock.!==) 9;
+create function stock.in_body(n integer) returns boolean language sql return n operator(stock.===) 3;

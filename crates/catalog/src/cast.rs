@@ -10,13 +10,13 @@
 //! PostgreSQL keeps what a cast was made of in an expression, and drops the cast all the same. Here
 //! text is kept, which asks for the cast again; so what was stored and uses a cast depends on it, and
 //! names it in a comment behind it ([`note`]), where [`super::view::named_by_oid`] finds it. Casts that
-//! it does not name were made later, and are not for it ([`Catalog::casts_of_text`]).
+//! it does not name were made later, and are not for it ([`Catalog::noted_in_text`]).
 
 use base::codec::{put_varint, Reader};
 use base::row::{Row, RowBuilder};
 use base::{Error, Result};
 
-use super::view::{named_by_oid, BY_OID};
+use super::view::BY_OID;
 use super::Catalog;
 use functions::CastContext;
 use types::TypeId;
@@ -115,21 +115,6 @@ impl Catalog {
     }
 }
 
-impl Catalog {
-    /// The casts that kept text may use; none where that is all that there are.
-    pub fn casts_of_text(&self, text: &str) -> Option<Vec<u32>> {
-        if self.casts.is_empty() {
-            return None;
-        }
-        let named = named_by_oid(text).into_iter();
-        Some(
-            named
-                .filter(|oid| self.cast_by_oid(*oid).is_some())
-                .collect(),
-        )
-    }
-}
-
 /// Kept text without what [`note`] has put behind it.
 pub fn without_note(text: &str) -> &str {
     let start = format!(" /* \"{BY_OID}\".");
@@ -137,7 +122,7 @@ pub fn without_note(text: &str) -> &str {
     at.map_or(text, |at| &text[..at])
 }
 
-/// What kept text says of the casts that it uses, and of their functions.
+/// What kept text says of the casts and operators of users that it uses, and of the casts' functions.
 pub fn note(used: &[u32]) -> String {
     let named = used.iter().map(|oid| format!("\"{BY_OID}\".\"{oid}\""));
     match used {
@@ -195,6 +180,7 @@ pub(super) fn decode(source: TypeId, target: TypeId, row: &[u8]) -> Result<OwnCa
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::view::named_by_oid;
 
     #[test]
     fn rows_come_back() {

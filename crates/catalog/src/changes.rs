@@ -24,8 +24,8 @@ use base::{Error, Key, Result, TreeId};
 use super::access::predefined;
 use super::cluster::{self, address_of, Said};
 use super::layout::{
-    AUDIT, CASTS, COLLATIONS, COMMENTS, EXTENSIONS, MEMBERS, NAMES, PRIVILEGES, RELATIONS, ROLES,
-    ROUTINES, SCHEMAS, SETTINGS, STATISTICS, USER_TYPES,
+    AUDIT, CASTS, COLLATIONS, COMMENTS, EXTENSIONS, MEMBERS, NAMES, OPERATORS, PRIVILEGES,
+    RELATIONS, ROLES, ROUTINES, SCHEMAS, SETTINGS, STATISTICS, USER_TYPES,
 };
 use super::{descriptor, statistics, store, Catalog, Routines, QUORATE};
 
@@ -46,7 +46,7 @@ pub fn apply<'k>(
     let changed: BTreeSet<&(TreeId, Key)> = changed.into_iter().collect();
     let (mut members, mut settings) = (false, false);
     let (mut user_types, mut routines, mut extensions) = (false, false, false);
-    let (mut casts, mut collations) = (false, false);
+    let (mut casts, mut collations, mut operators) = (false, false, false);
     for (tree, key) in changed {
         let oids = oids_of(*tree, key)?;
         match *tree {
@@ -68,6 +68,8 @@ pub fn apply<'k>(
             CASTS => casts = true,
             COLLATIONS if oids.first() != Some(&old.database.oid) => continue,
             COLLATIONS => collations = true,
+            OPERATORS if oids.first() != Some(&old.database.oid) => continue,
+            OPERATORS => operators = true,
             COMMENTS | PRIVILEGES if ![0, old.database.oid].contains(&oids[0]) => continue,
             STATISTICS if oids[0] != old.database.oid => continue,
             STATISTICS => new.read_statistics(txn, key, &oids)?,
@@ -102,6 +104,10 @@ pub fn apply<'k>(
     if collations {
         new.collations = cluster::load_collations(txn, old.database.oid)?.into();
     }
+    if operators {
+        let all = cluster::load_operators(txn, old.database.oid)?;
+        new.operators = Arc::new(super::Operators::new(all));
+    }
     if is_other {
         new.system = Arc::default();
     }
@@ -114,7 +120,7 @@ fn oids_of(tree: TreeId, key: &[u8]) -> Result<Vec<u32>> {
     let parts = match tree {
         ROLES => 1,
         RELATIONS | SCHEMAS | MEMBERS | SETTINGS | USER_TYPES | ROUTINES | EXTENSIONS
-        | COLLATIONS => 2,
+        | COLLATIONS | OPERATORS => 2,
         CASTS => 3,
         COMMENTS | PRIVILEGES | STATISTICS => 4,
         _ => return Ok(Vec::new()),

@@ -42,6 +42,7 @@ impl Address {
     pub const TYPE: u32 = 1_247;
     pub const CAST: u32 = 2_605;
     pub const COLLATION: u32 = 3_456;
+    pub const OPERATOR: u32 = 2_617;
     pub const PROC: u32 = 1_255;
     pub const CLASS: u32 = 1_259;
     pub const ROLE: u32 = 1_260;
@@ -113,6 +114,8 @@ pub struct Cluster {
     pub casts: Vec<super::OwnCast>,
     /// The collations that users have made.
     pub collations: Vec<super::Collation>,
+    /// The operators that users have made.
+    pub operators: Vec<super::OwnOperator>,
     /// What ANALYZE has found, and how much it is to find.
     pub statistics: Vec<(statistics::Place, statistics::Known)>,
     /// The memberships.
@@ -490,6 +493,7 @@ pub(super) fn load(txn: &mut dyn Reading, database: u32) -> Result<Cluster> {
         extensions: load_extensions(txn, database)?,
         casts: load_casts(txn, database)?,
         collations: load_collations(txn, database)?,
+        operators: load_operators(txn, database)?,
         statistics: load_statistics(txn, database)?,
         ..Cluster::default()
     };
@@ -605,6 +609,19 @@ pub(super) fn load_collations(
         Ok(())
     })?;
     Ok(collations)
+}
+
+/// Reads the operators that users have made in a database.
+pub(super) fn load_operators(
+    txn: &mut dyn Reading,
+    database: u32,
+) -> Result<Vec<super::OwnOperator>> {
+    let mut operators = Vec::new();
+    store::scan(txn, layout::OPERATORS, &[database], 2, |oids, row| {
+        operators.push(super::operator::decode(oids[1], row)?);
+        Ok(())
+    })?;
+    Ok(operators)
 }
 
 /// Reads what ANALYZE has found in a database.

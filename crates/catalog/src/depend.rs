@@ -29,7 +29,7 @@ use super::domain::Domain;
 use super::operator_class::extension_of;
 use super::routine::{built_in_trigger, Language};
 use super::view::named_by_oid;
-use super::{Catalog, Index, Policy, RelationRef, Routine, Table, Uses, PG_CATALOG};
+use super::{Catalog, Index, OwnOperator, Policy, RelationRef, Routine, Table, Uses, PG_CATALOG};
 use crate::layout::FIRST_USER_OID;
 use crate::local::is_local;
 use functions::strings::quote_identifier;
@@ -62,6 +62,8 @@ pub enum Object {
     Cast(u32),
     /// A collation that a user has made, by oid.
     Collation(u32),
+    /// An operator that a user has made, by oid.
+    Operator(u32),
 }
 
 /// How one object depends on another.
@@ -95,7 +97,7 @@ impl Object {
             Object::Schema(oid) | Object::Relation(oid) => oid,
             Object::Constraint(oid) | Object::Policy(oid) | Object::Routine(oid) => oid,
             Object::Trigger(oid) | Object::Extension(oid) | Object::Cast(oid) => oid,
-            Object::Collation(oid) => oid,
+            Object::Collation(oid) | Object::Operator(oid) => oid,
             Object::Column(oid, _) | Object::Default(oid, _) => oid,
             Object::Type(id) => id.0,
         }
@@ -196,6 +198,10 @@ impl Object {
             Object::Collation(oid) => match catalog.shown_collation(search_path, oid) {
                 Some(name) => format!("collation {name}"),
                 None => format!("collation {oid}"),
+            },
+            Object::Operator(oid) => match catalog.shown_operator(search_path, oid) {
+                Some(name) => format!("operator {name}"),
+                None => format!("operator {oid}"),
             },
         }
     }
@@ -403,7 +409,10 @@ impl Catalog {
                 schema,
             );
         }
-        // Stored text names relations, routines, casts, collations and constraints alike by oid.
+        for operator in self.operators.iter() {
+            operator_dependencies(operator, &mut edges);
+        }
+        // Stored text names relations, routines, casts, collations, operators and constraints alike by oid.
         for edge in &mut edges.0 {
             if let Object::Relation(oid) = edge.referenced {
                 if self.routine(oid).is_some() {
@@ -412,6 +421,8 @@ impl Catalog {
                     edge.referenced = Object::Cast(oid);
                 } else if self.collations.iter().any(|known| known.oid == oid) {
                     edge.referenced = Object::Collation(oid);
+                } else if self.own_operator(oid).is_some() {
+                    edge.referenced = Object::Operator(oid);
                 } else if self.table_by_oid(oid).is_none() && self.constraint(oid).is_some() {
                     edge.referenced = Object::Constraint(oid);
                 }
@@ -474,7 +485,10 @@ impl Edges {
 
     /// What stored text names whose uses are kept nowhere else.
     fn add_named(&mut self, dependent: Object, text: &str) {
-        for oid in named_by_oid(text) {
+        let mut named = named_by_oid(text);
+        named.sort_unstable();
+        named.dedup();
+        for oid in named {
             if !self.add_type(dependent, TypeId(oid)) {
                 self.add(dependent, DependencyKind::Normal, Object::Relation(oid));
             }
@@ -703,6 +717,23 @@ fn routine_dependencies(routine: &Routine, edges: &mut Edges) {
         for function in functions.into_iter().filter(|oid| *oid >= FIRST_USER_OID) {
             edges.add(own, Normal, Object::Routine(function));
         }
+    }
+}
+
+/// What an operator needs; what it is linked to, it does not.
+fn operator_dependencies(operator: &OwnOperator, edges: &mut Edges) {
+    let own = Object::Operator(operator.oid);
+    let schema = Object::Schema(operator.schema);
+    edges.add(own, DependencyKind::Normal, schema);
+    let types = [operator.left, operator.right, operator.result];
+    for (place, ty) in types.iter().enumerate() {
+        if !types[..place].contains(ty) {
+            edges.add_type(own, *ty);
+        }
+    }
+    if operator.function >= FIRST_USER_OID {
+        let function = Object::Routine(operator.function);
+        edges.add(own, DependencyKind::Normal, function);
     }
 }
 

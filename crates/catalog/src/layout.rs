@@ -40,6 +40,8 @@ pub const EXTENSIONS: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 27);
 pub const CASTS: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 28);
 /// Collations that users have made.
 pub const COLLATIONS: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 29);
+/// Operators that users have made.
+pub const OPERATORS: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 31);
 /// What was done to objects, roles and privileges, by number.
 pub const AUDIT: TreeId = TreeId(TreeId::FIRST_CATALOG.0 + 30);
 

@@ -20,6 +20,7 @@
 //! | [`crate::layout::EXTENSIONS`] | database, oid | extensions that were created ([`extension`]) |
 //! | [`crate::layout::CASTS`] | database, source, target | casts that users have made ([`cast`]) |
 //! | [`crate::layout::COLLATIONS`] | database, oid | collations that users have made ([`collation`]) |
+//! | [`crate::layout::OPERATORS`] | database, oid | operators that users have made ([`operator`]) |
 //! | [`crate::layout::STATISTICS`] | database, table, column, what | what ANALYZE has found ([`statistics`]) |
 //! | [`large_object::tree_of`] | oid, perhaps a page | large objects ([`large_object`]), which no catalog holds |
 //! | [`crate::layout::NAMES`] | class, database, schema, name | oid: what keeps names unique |
@@ -55,7 +56,9 @@ pub mod large_object_pages;
 pub mod layout;
 mod lists;
 pub mod local;
+pub mod operator;
 pub mod operator_class;
+pub mod operator_store;
 pub mod partition;
 pub mod persistent;
 pub mod policy;
@@ -98,6 +101,7 @@ pub use extension::Extension;
 pub use foreign::{Action, ForeignKey, ForeignPart};
 pub use inheritance::Inheritance;
 pub use large_object::LargeObject;
+pub use operator::{Operators, OwnOperator};
 pub use partition::{PartitionKey, PartitionOf};
 pub use persistent::{SharedList, SharedMap};
 pub use policy::{Policy, PolicyCommand, RowSecurity};
@@ -510,6 +514,8 @@ pub struct Catalog {
     pub casts: Arc<Casts>,
     /// The collations that users have made in it.
     pub collations: SharedList<Collation>,
+    /// The operators that users have made in it.
+    pub operators: Arc<Operators>,
     /// The memberships of roles.
     pub members: SharedList<Membership>,
     /// The settings of roles and databases.
@@ -564,6 +570,7 @@ impl Catalog {
             extensions: cluster.extensions.into(),
             casts: Arc::new(Casts::new(cluster.casts)),
             collations: cluster.collations.into(),
+            operators: Arc::new(Operators::new(cluster.operators)),
             members: members.into(),
             settings: cluster.settings.into(),
             comments: cluster.comments.into_iter().collect(),

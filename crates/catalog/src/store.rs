@@ -36,6 +36,8 @@ pub enum NameClass {
     Extension = 7,
     /// Of a collation.
     Collation = 8,
+    /// Of an operator: its name with the types of its operands.
+    Operator = 9,
 }
 
 /// A new oid, never given before.

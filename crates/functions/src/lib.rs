@@ -37,6 +37,7 @@ mod decimal;
 mod degrees;
 mod encodings;
 mod enums;
+pub mod estimators;
 pub mod extensions;
 pub mod fields;
 mod float_sums;
@@ -51,6 +52,7 @@ pub mod keywords;
 mod moments;
 mod network;
 mod normal;
+pub mod operands;
 pub mod ordered_set;
 pub mod pattern;
 pub mod ranges;
@@ -110,15 +112,15 @@ pub use aggregate::{
 };
 pub use array_shapes::{check_stackable, stacked};
 pub use comparison::check_sortable;
+pub use operands::{resolve_operator, OperatorMatch};
 pub use registry::under_keyword;
 pub use registry::{
     all_casts, all_functions, all_operators, any_operator_by_oid, cast_between, casts_of,
     function_by_oid, functions_named, operator_by_oid, operators_for, operators_named,
 };
 pub use resolve::{
-    find_coercion, resolve_aggregate, resolve_function, resolve_operator, resolve_type_function,
-    resolve_window, resolve_with_array, select_common_type, AggregateMatch, Coercion,
-    FunctionMatch, OperatorMatch, WindowMatch,
+    find_coercion, resolve_aggregate, resolve_function, resolve_type_function, resolve_window,
+    resolve_with_array, select_common_type, AggregateMatch, Coercion, FunctionMatch, WindowMatch,
 };
 pub use session::SessionFunction;
 pub use sets::Records;

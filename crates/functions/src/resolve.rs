@@ -1,4 +1,4 @@
-//! Which function, operator or cast a call means.
+//! Which function or cast a call means; of operators, [`super::operands`].
 //!
 //! The rules are those of the manual's chapter 10: an exact match wins; else the candidates that
 //! implicit casts allow are narrowed down by exact matches, by preferred types, and, for literals
@@ -10,10 +10,10 @@ use base::error::{Error, Result, SqlState};
 
 use super::aggregate::{aggregates_named, Aggregate};
 use super::ranges::CONSTRUCTORS;
-use super::registry::{cast_between, coercion_between, functions_named, operators_for};
+use super::registry::{cast_between, coercion_between, functions_named};
 use super::table::CastContext;
 use super::window::{windows_named, WindowFunction};
-use super::{Function, Operator};
+use super::Function;
 use types::{Category, TypeId};
 
 /// How a value gets from one type to another. The modifier is applied after it
@@ -28,17 +28,6 @@ pub enum Coercion {
     InOut,
     /// Element by element.
     Array(&'static Coercion),
-}
-
-/// An operator and what its operands must become.
-#[derive(Clone, Debug)]
-pub struct OperatorMatch {
-    /// The operator.
-    pub operator: &'static Operator,
-    /// The types to which the operands must be coerced: one for a prefix operator, else two.
-    pub argument_types: Vec<TypeId>,
-    /// The type of the result.
-    pub result: TypeId,
 }
 
 /// A function and what its arguments must become.
@@ -203,13 +192,13 @@ fn agree(sources: &[TypeId], targets: &[TypeId]) -> bool {
 }
 
 /// One way to read a call: what is called, and the parameter types spread over the arguments.
-struct Candidate<T> {
-    item: T,
-    parameters: Vec<TypeId>,
+pub(crate) struct Candidate<T> {
+    pub(crate) item: T,
+    pub(crate) parameters: Vec<TypeId>,
 }
 
 /// The one candidate that a call means, `Ok(None)` for none, `Err(())` for several.
-fn select<T: Copy>(
+pub(crate) fn select<T: Copy>(
     arguments: &[TypeId],
     candidates: Vec<Candidate<T>>,
     unasked: Unasked<'_>,
@@ -314,7 +303,7 @@ fn resolve_unknowns<T>(arguments: &[TypeId], candidates: &mut Vec<Candidate<T>>)
 
 /// Makes the polymorphic types of a call concrete: the arguments' and the result's. `None` when
 /// the arguments do not agree.
-fn concrete(
+pub(crate) fn concrete(
     given: &[TypeId],
     declared: &[TypeId],
     result: TypeId,
@@ -412,123 +401,11 @@ fn range_of(ty: TypeId) -> Option<TypeId> {
     }
 }
 
-fn indeterminate() -> Error {
+pub(crate) fn indeterminate() -> Error {
     Error::new(
         SqlState::INDETERMINATE_DATATYPE,
         "could not determine polymorphic type because input has type unknown",
     )
-}
-
-/// The operator that `left name right` means; `left` is [`TypeId::NONE`] for a prefix operator.
-/// Literals without a type are [`TypeId::UNKNOWN`].
-///
-/// # Errors
-/// 42883 "operator does not exist: text + integer", 42725 "operator is not unique: …".
-pub fn resolve_operator(name: &str, left: TypeId, right: TypeId) -> Result<OperatorMatch> {
-    let kind = if left.is_of_extension() { left } else { right };
-    resolve_operator_among(name, left, right, &operators_for(name, kind), &[])
-}
-
-/// As [`resolve_operator`], among these, all of that name.
-///
-/// # Errors
-/// As [`resolve_operator`].
-pub fn resolve_operator_among(
-    name: &str,
-    left: TypeId,
-    right: TypeId,
-    operators: &[&'static Operator],
-    unasked: Unasked<'_>,
-) -> Result<OperatorMatch> {
-    let prefix = left == TypeId::NONE;
-    let arguments: Vec<TypeId> = match prefix {
-        true => vec![right],
-        false => vec![left, right],
-    };
-    let all = operators
-        .iter()
-        .filter(|operator| (operator.left == TypeId::NONE) == prefix);
-    let exact = exact_operator(all.clone().copied(), left, right);
-    let chosen = match exact {
-        Some(operator) => Ok(Some(operator)),
-        None => {
-            let candidates = all
-                .map(|operator| Candidate {
-                    item: *operator,
-                    parameters: match prefix {
-                        true => vec![operator.right],
-                        false => vec![operator.left, operator.right],
-                    },
-                })
-                .collect();
-            select(&arguments, candidates, unasked).map(|found| found.map(|c| c.item))
-        }
-    };
-    let shown = match prefix {
-        true => format!("{name} {right}"),
-        false => format!("{left} {name} {right}"),
-    };
-    let operator = chosen
-        .map_err(|()| {
-            Error::new(
-                SqlState::AMBIGUOUS_FUNCTION,
-                format!("operator is not unique: {shown}"),
-            )
-            .with_hint(
-                "Could not choose a best candidate operator. \
-                 You might need to add explicit type casts.",
-            )
-        })?
-        .ok_or_else(|| missing_operator(&shown, prefix))?;
-    let declared: Vec<TypeId> = match prefix {
-        true => vec![operator.right],
-        false => vec![operator.left, operator.right],
-    };
-    let (argument_types, result) = concrete(&arguments, &declared, operator.function.result)
-        .ok_or_else(|| match arguments.contains(&TypeId::UNKNOWN) {
-            true => indeterminate(),
-            false => missing_operator(&shown, prefix),
-        })?;
-    Ok(OperatorMatch {
-        operator,
-        argument_types,
-        result,
-    })
-}
-
-fn missing_operator(shown: &str, prefix: bool) -> Error {
-    let hint = match prefix {
-        true => {
-            "No operator matches the given name and argument type. \
-             You might need to add an explicit type cast."
-        }
-        false => {
-            "No operator matches the given name and argument types. \
-             You might need to add explicit type casts."
-        }
-    };
-    Error::new(
-        SqlState::UNDEFINED_FUNCTION,
-        format!("operator does not exist: {shown}"),
-    )
-    .with_hint(hint)
-}
-
-/// The operator of exactly these types; one unknown operand is taken to have the other's type.
-fn exact_operator(
-    mut all: impl Iterator<Item = &'static Operator> + Clone,
-    left: TypeId,
-    right: TypeId,
-) -> Option<&'static Operator> {
-    let (mut a, mut b) = (left, right);
-    if left != TypeId::NONE {
-        if a == TypeId::UNKNOWN && b != TypeId::UNKNOWN {
-            a = b;
-        } else if b == TypeId::UNKNOWN && a != TypeId::UNKNOWN {
-            b = a;
-        }
-    }
-    all.find(|operator| operator.left == a && operator.right == b)
 }
 
 /// The parameter types of a function spread over so many arguments; `None` if they do not fit.

@@ -399,6 +399,7 @@ pub(crate) fn leaks(expr: &Expr) -> bool {
             | ExprKind::Distinct(_, _, function, ..)
             | ExprKind::AnyArray(_, _, function, ..) => tells(function),
             ExprKind::Routine(call, _) => !call.routine.leakproof,
+            ExprKind::AnyOwn(_, _, test) => !test.call.routine.leakproof,
             ExprKind::Coerce(_, How(how, _)) => !matches!(how, Coercion::Binary),
             ExprKind::Const(..)
             | ExprKind::Column(_)

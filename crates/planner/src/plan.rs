@@ -45,7 +45,7 @@ pub use inverted::{Asked, InvertedAccess, Term};
 pub use literal::{Literal, Taken};
 pub use narrow::narrow_below;
 pub use program::{compile, Program};
-pub use routine::RoutineCall;
+pub use routine::{OwnTest, RoutineCall};
 pub use uses::Uses;
 pub use window::{
     Bound, Exclusion, Frame, FrameMode, WindowCall, WindowFunctionPlan, WindowName, WindowPlan,
@@ -142,6 +142,8 @@ pub enum ExprKind {
     Distinct(Box<Expr>, Box<Expr>, Func, Rc<[TypeId]>, bool),
     /// ANY (false) or ALL (true) elements of an array compare so with the value.
     AnyArray(Box<Expr>, Box<Expr>, Func, Rc<[TypeId]>, bool),
+    /// The same by an operator of a user's.
+    AnyOwn(Box<Expr>, Box<Expr>, Rc<OwnTest>),
     /// An array of these elements.
     Array(Vec<Expr>, TypeId),
     /// A row value, and the names of its fields, if it is the row of an item of FROM.
@@ -194,8 +196,9 @@ pub enum SubKind {
     Array(TypeId),
     /// Its only row, as a record of these types.
     Row(Rc<[TypeId]>),
-    /// Whether a condition holds for the row followed by any of its rows (true: by all).
-    Compare(Rc<Program>, bool),
+    /// Whether a condition holds for the row followed by any of its rows (true: by all); if the condition is
+    /// an operator, how that is shown.
+    Compare(Rc<Program>, bool, Option<String>),
 }
 
 /// A subquery in an expression.
@@ -808,6 +811,7 @@ impl Expr {
             ExprKind::CaseValue(a, b)
             | ExprKind::Distinct(a, b, _, _, _)
             | ExprKind::AnyArray(a, b, _, _, _)
+            | ExprKind::AnyOwn(a, b, _)
             | ExprKind::Subscript(a, b) => vec![a, b],
             ExprKind::NullIf(first, _, args, _) => std::iter::once(&**first).chain(args).collect(),
             ExprKind::Sub(_, test, seen) => {
@@ -853,6 +857,7 @@ impl Expr {
             ExprKind::CaseValue(a, b)
             | ExprKind::Distinct(a, b, _, _, _)
             | ExprKind::AnyArray(a, b, _, _, _)
+            | ExprKind::AnyOwn(a, b, _)
             | ExprKind::Subscript(a, b) => vec![a, b],
             ExprKind::NullIf(first, _, args, _) => {
                 std::iter::once(&mut **first).chain(args).collect()

@@ -37,7 +37,8 @@ use crate::Failure;
 /// transactions; format 9: keys that are arrays, notifications; format 10: exclusion constraints, parts of
 /// transactions across groups; format 11: trees that lie in further groups, builds that are prepared;
 /// format 12: the types of extensions `vector` and `ltree`, in rows and keys; format 13: collations of ICU and
-/// of one's own; format 14: large objects, and tables that inherit from others).
+/// of one's own; format 14: large objects, operators of one's own, and
+/// tables that inherit from others).
 /// `tests/directories` keeps a directory of an older format for each raise from format 4 on.
 pub const FORMAT: u32 = 14;
 

@@ -55,7 +55,14 @@ pub(super) fn call(
             }
             None => known(functions::signature_of(oid).is_some()),
         },
-        Asked::IsOperatorVisible => known(functions::operator_by_oid(oid).is_some()),
+        Asked::IsOperatorVisible => match catalog.own_operator(oid) {
+            Some(own) => {
+                let types = (own.left, own.right);
+                let found = catalog.visible_operator(&search_path(cx), &own.name, types);
+                Ok(Datum::Bool(found == Some(oid)))
+            }
+            None => known(functions::operator_by_oid(oid).is_some()),
+        },
         Asked::IsCollationVisible => match catalog.collation(oid) {
             Some(known) => {
                 let found = catalog.visible_collation(&search_path(cx), &known.name);
@@ -289,6 +296,7 @@ fn object_comment(cx: &Exec<'_>, object: u32, class: Option<&Datum>) -> Datum {
             Address::EXTENSION,
             Address::LANGUAGE,
             Address::TYPE,
+            Address::OPERATOR,
         ]
         .into_iter()
         .find_map(|class| cx.catalog.comment(Address::of(class, object))),
@@ -622,6 +630,9 @@ fn describe(cx: &Exec<'_>, args: &[Datum]) -> Datum {
         }
         (Address::COLLATION, _) if cx.catalog.collation(object).is_some() => {
             Object::Collation(object)
+        }
+        (Address::OPERATOR, _) if cx.catalog.own_operator(object).is_some() => {
+            Object::Operator(object)
         }
         _ => return Datum::Null,
     };

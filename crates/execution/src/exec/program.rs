@@ -17,6 +17,7 @@ use functions::array_parts::DIMENSIONS_MAX;
 use functions::extensions::hstore;
 use functions::{Body, Call, Coercion, Function};
 use planner::plan::program::{Op, Program};
+use planner::plan::OwnTest;
 use types::{self, Array, Datum, Record, TypeId};
 
 /// What an operation counts for, in the units of [`coro::work`]; and up to which sum they are only
@@ -234,10 +235,40 @@ fn run(
                 };
                 cx.stack.push(value);
             }
+            Op::AnyOwn(test) => {
+                let (array, value) = (cx.pop(), cx.pop());
+                let value = any_own(cx, test, value, &array)?;
+                cx.stack.push(value);
+            }
             other => step(cx, other)?,
         }
     }
     Ok(())
+}
+
+/// Whether a value compares so, by an operator of a user's, with any or all elements of an array.
+fn any_own(cx: &mut Exec<'_>, test: &OwnTest, value: Datum, array: &Datum) -> Result<Datum> {
+    let Datum::Array(array) = array else {
+        return Ok(Datum::Null);
+    };
+    let strict = test.call.routine.strict;
+    if strict && value.is_null() && !array.elements.is_empty() {
+        return Ok(Datum::Null);
+    }
+    let mut unknown = false;
+    let mut pair = [value, Datum::Null];
+    for element in &array.elements {
+        pair[1] = element.clone();
+        match test.condition.eval(cx, &pair)? {
+            Datum::Bool(holds) if holds != test.all => return Ok(Datum::Bool(holds)),
+            Datum::Null => unknown = true,
+            _ => {}
+        }
+    }
+    Ok(match unknown {
+        true => Datum::Null,
+        false => Datum::Bool(test.all),
+    })
 }
 
 /// Whether the next step is a call whose second argument this value is, and whose result could be put

@@ -387,7 +387,7 @@ fn run(
                 names: None,
             })))
         }
-        SubKind::Compare(condition, all) => {
+        SubKind::Compare(condition, all, _) => {
             let Some(Datum::Record(test)) = test else {
                 return Err(Error::internal("no row to compare"));
             };

@@ -59,6 +59,7 @@ pub(super) const ROWS: &[OfCatalog] = &[
     ("pg_partitioned_table", partitions::tables),
     ("pg_cast", user_types::casts),
     ("pg_collation", collations),
+    ("pg_operator", operators),
     ("pg_policy", |catalog, rows| {
         for table in user_tables(catalog) {
             policies(table, rows);
@@ -440,6 +441,35 @@ fn collations(catalog: &Catalog, rows: &mut Rows) {
     }
 }
 
+/// `pg_operator`: the operators that users have made.
+fn operators(catalog: &Catalog, rows: &mut Rows) {
+    for own in catalog.operators.iter() {
+        rows.push([
+            ("oid", oid(own.oid)),
+            ("oprname", text(&own.name)),
+            ("oprnamespace", oid(own.schema)),
+            ("oprowner", oid(own.owner)),
+            (
+                "oprkind",
+                char(match own.left {
+                    TypeId::NONE => b'l',
+                    _ => b'b',
+                }),
+            ),
+            ("oprcanmerge", flag(own.merges)),
+            ("oprcanhash", flag(own.hashes)),
+            ("oprleft", oid(own.left.0)),
+            ("oprright", oid(own.right.0)),
+            ("oprresult", oid(own.result.0)),
+            ("oprcom", oid(own.commutator)),
+            ("oprnegate", oid(own.negator)),
+            ("oprcode", oid(own.function)),
+            ("oprrest", oid(own.restriction)),
+            ("oprjoin", oid(own.join)),
+        ]);
+    }
+}
+
 /// The collation of a key of an index, which is of that type.
 fn collation_of_key(table: &Table, index: &Index, place: usize, ty: TypeId) -> u32 {
     if let given @ 1.. = index.form.collation(place) {
@@ -748,6 +778,7 @@ fn address(catalog: &Catalog, object: Object) -> (u32, u32, usize) {
         Object::Extension(oid) => (Address::EXTENSION, oid, 0),
         Object::Cast(oid) => (Address::CAST, oid, 0),
         Object::Collation(oid) => (Address::COLLATION, oid, 0),
+        Object::Operator(oid) => (Address::OPERATOR, oid, 0),
     }
 }
 

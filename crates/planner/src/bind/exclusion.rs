@@ -7,13 +7,13 @@
 
 use base::{Error, Result, SqlState};
 
-use super::expr::operator_call;
+use super::operation::operator_call;
 use super::Binder;
 use crate::plan::{compile, ExclusionRule, Expr, ExprKind, KeyValue, Search};
 use catalog::exclusion::is_of_family;
 use catalog::operator_class::OperatorClass;
 use catalog::{Index, KeyOrder, Table};
-use functions::resolve::resolve_operator_among;
+use functions::operands::resolve_operator_among;
 use functions::{CastMethod, Operator};
 use types::TypeId;
 
@@ -29,9 +29,7 @@ impl Binder<'_> {
         ty: TypeId,
         class: Option<&OperatorClass>,
     ) -> Result<u32> {
-        let name = names.last().copied().unwrap_or_default();
-        let schema = names.len().checked_sub(2).map(|at| names[at]);
-        let found = self.operator_in(schema, name, ty, ty, -1)?;
+        let found = self.operator_in(names, ty, ty, -1)?;
         let operator = found.operator;
         let is_plain = |to: &TypeId| {
             let cast = functions::cast_between(ty, *to);

@@ -1,13 +1,12 @@
 //! Expressions.
 
-use std::borrow::Cow;
 use std::rc::Rc;
 
 use base::{coro, Error, Result, SqlState};
 use pg_query::protobuf::a_const::Val;
 use pg_query::protobuf::{
     AConst, AExpr, AExprKind, BoolExpr, BoolExprType, BoolTestType, CaseExpr, Node, NullTestType,
-    SqlValueFunction, SqlValueFunctionOp, SubLinkType,
+    SqlValueFunction, SqlValueFunctionOp,
 };
 
 use super::coerce::one_typmod;
@@ -16,9 +15,7 @@ use super::scope::Scope;
 use super::{boxed, inner, strings, type_names, Binder};
 use crate::logical::truth;
 use crate::plan::{Expr, ExprKind, Func, Literal};
-use catalog::PG_CATALOG;
-use functions::resolve::resolve_operator_among;
-use functions::{check_sortable, operators_for, operators_named, CastContext, OperatorMatch};
+use functions::{check_sortable, CastContext};
 use syntax::parser::NodeEnum;
 use types::{Datum, TypeId, NO_TYPMOD};
 
@@ -571,116 +568,6 @@ impl Binder<'_> {
         })
     }
 
-    /// `left name right`.
-    pub(super) fn binary(
-        &mut self,
-        name: &str,
-        left: Expr,
-        right: Expr,
-        location: i32,
-    ) -> Result<Expr> {
-        self.binary_in(None, name, left, right, location)
-    }
-
-    fn binary_in(
-        &mut self,
-        schema: Option<&str>,
-        name: &str,
-        left: Expr,
-        right: Expr,
-        location: i32,
-    ) -> Result<Expr> {
-        if left.is_row() && right.is_row() {
-            self.refuse_set_in_rows(&left, location)?;
-            self.refuse_set_in_rows(&right, location)?;
-            return self.compare_rows(name, left, right, location);
-        }
-        let found = self.operator_in(schema, name, left.ty, right.ty, location)?;
-        let left = self.coerce_argument(left, found.argument_types[0])?;
-        let right = self.coerce_argument(right, found.argument_types[1])?;
-        self.calls(found.operator.function.oid);
-        let (found, left, right) = self.compared(name, found, left, right)?;
-        let made = operator_call(&found, vec![left, right], location);
-        let made = self.refuse_mismatch(made)?;
-        self.call_under_collation(made)
-    }
-
-    pub(super) fn operator(
-        &mut self,
-        name: &str,
-        left: TypeId,
-        right: TypeId,
-        location: i32,
-    ) -> Result<OperatorMatch> {
-        self.operator_in(None, name, left, right, location)
-    }
-
-    /// The operator of a name, in the schema that was written with it.
-    pub(super) fn operator_in(
-        &mut self,
-        schema: Option<&str>,
-        name: &str,
-        left: TypeId,
-        right: TypeId,
-        location: i32,
-    ) -> Result<OperatorMatch> {
-        let catalog = self.cx.catalog;
-        let mut all = Cow::Borrowed(operators_named(name));
-        if !catalog.extensions.is_empty() {
-            let written = schema.map(|schema| catalog.schema(schema).map(|known| known.oid));
-            let written: Option<Vec<u32>> = written.map(|oid| oid.into_iter().collect());
-            if written
-                .as_ref()
-                .is_some_and(|oids| !oids.contains(&PG_CATALOG))
-            {
-                all = Cow::Borrowed(&[]);
-            }
-            // What is stored was found once, wherever its extension is now.
-            let schemas = match &written {
-                Some(oids) if !self.stored || oids.contains(&PG_CATALOG) => Some(oids.as_slice()),
-                _ => (!self.stored).then_some(self.cx.search_path),
-            };
-            let others = catalog.operators_of_extensions(name, schemas);
-            if !others.is_empty() {
-                all.to_mut().extend(others);
-            }
-        }
-        let found = resolve_operator_among(name, left, right, &all, &self.unasked())
-            .map_err(|error| self.place(error, location))?;
-        let kind = if left.is_of_extension() { left } else { right };
-        if self.recorded.is_some() && schema.is_none() && kind.is_of_extension() {
-            let everywhere = operators_for(name, kind);
-            let other = resolve_operator_among(name, left, right, &everywhere, &[]);
-            let is_hidden = |other: OperatorMatch| other.operator.oid != found.operator.oid;
-            self.refuse_hidden(other.is_ok_and(is_hidden), name, location)?;
-        }
-        let routine = match catalog.extensions.is_empty() {
-            true => None,
-            false => catalog.routine_of_operator(found.operator),
-        };
-        if let Some(routine) = routine {
-            self.calls(routine);
-            if let Some(recorded) = &mut self.recorded {
-                recorded.operators.push(routine);
-            }
-        }
-        Ok(found)
-    }
-
-    /// 0A000 for what would mean something else once it is stored: the text keeps no search path, by which
-    /// an extension that has it was not seen.
-    pub(super) fn refuse_hidden(&self, is_hidden: bool, name: &str, location: i32) -> Result<()> {
-        match is_hidden {
-            true => {
-                let what = format!(
-                    "{name} stored where the extension that has it is not in the search path"
-                );
-                Err(self.unsupported(&what, location))
-            }
-            false => Ok(()),
-        }
-    }
-
     fn operator_expr(&mut self, operator: &AExpr, scope: &Scope<'_>, place: Place) -> Result<Expr> {
         let location = operator.location;
         let names = strings(&operator.name);
@@ -691,9 +578,8 @@ impl Binder<'_> {
             AExprKind::AexprOpAny | AExprKind::AexprOpAll => {
                 let left = self.expr(boxed(&operator.lexpr)?, scope, place)?;
                 let right = self.expr(boxed(&operator.rexpr)?, scope, place)?;
-                let schema = names.len().checked_sub(2).map(|at| names[at]);
                 let all = kind == AExprKind::AexprOpAll;
-                self.any_array((schema, name), left, right, all, location)
+                self.any_array(&names, left, right, all, location)
             }
             AExprKind::AexprDistinct | AExprKind::AexprNotDistinct => {
                 let left = self.expr(boxed(&operator.lexpr)?, scope, place)?;
@@ -733,116 +619,6 @@ impl Binder<'_> {
         }
     }
 
-    fn plain_operator(
-        &mut self,
-        operator: &AExpr,
-        names: &[&str],
-        scope: &Scope<'_>,
-        place: Place,
-    ) -> Result<Expr> {
-        let location = operator.location;
-        let name = names.last().copied().unwrap_or_default();
-        let schema = names.len().checked_sub(2).map(|at| names[at]);
-        let Some(left) = &operator.lexpr else {
-            let right = self.expr(boxed(&operator.rexpr)?, scope, place)?;
-            let found = self.operator_in(schema, name, TypeId::NONE, right.ty, location)?;
-            let arg = self.coerce_argument(right, found.argument_types[0])?;
-            self.calls(found.operator.function.oid);
-            return Ok(operator_call(&found, vec![arg], location));
-        };
-        let left = self.expr(inner(left)?, scope, place)?;
-        // `(a, b) = (SELECT …)` compares a row with a subquery's.
-        if let (true, NodeEnum::SubLink(link)) = (left.is_row(), boxed(&operator.rexpr)?) {
-            if link.sub_link_type == SubLinkType::ExprSublink as i32 && place.no_subquery.is_none()
-            {
-                self.refuse_set_in_rows(&left, location)?;
-                return self.compare_with_subquery(name, left, link, scope, place, location);
-            }
-        }
-        let right = self.expr(boxed(&operator.rexpr)?, scope, place)?;
-        self.binary_in(schema, name, left, right, location)
-    }
-
-    /// Both sides of an equality, with its function.
-    #[allow(clippy::type_complexity)]
-    pub(super) fn equality(
-        &mut self,
-        left: Expr,
-        right: Expr,
-        location: i32,
-    ) -> Result<(Expr, Expr, Func, Rc<[TypeId]>)> {
-        let found = self.operator("=", left.ty, right.ty, location)?;
-        let left = self.coerce_argument(left, found.argument_types[0])?;
-        let right = self.coerce_argument(right, found.argument_types[1])?;
-        let (found, left, right) = self.compared("=", found, left, right)?;
-        let types = Rc::from(found.argument_types.as_slice());
-        Ok((left, right, Func(found.operator.function), types))
-    }
-
-    fn any_array(
-        &mut self,
-        (schema, name): (Option<&str>, &str),
-        left: Expr,
-        right: Expr,
-        all: bool,
-        location: i32,
-    ) -> Result<Expr> {
-        let mut right = right;
-        if right.is_untyped() {
-            let element = match left.is_untyped() {
-                true => TypeId::TEXT,
-                false => self.element_beside((schema, name), left.ty, location),
-            };
-            let array = element.array_of().unwrap_or(TypeId::TEXT_ARRAY);
-            right = self.coerce_argument(right, array)?;
-        }
-        let element = match right.ty {
-            TypeId::INT2VECTOR => Some(TypeId::INT2),
-            TypeId::OIDVECTOR => Some(TypeId::OID),
-            ty => ty.array_element(),
-        };
-        let Some(element) = element else {
-            return Err(self.error(
-                SqlState::WRONG_OBJECT_TYPE,
-                "op ANY/ALL (array) requires array on right side",
-                location,
-            ));
-        };
-        let found = self.operator_in(schema, name, left.ty, element, location)?;
-        let left = self.coerce_argument(left, found.argument_types[0])?;
-        if let Some(wanted) = found.argument_types[1].array_of() {
-            right = self.coerce_argument(right, wanted)?;
-        }
-        let (found, left, right) = self.compared(name, found, left, right)?;
-        let types = Rc::from(found.argument_types.as_slice());
-        let function = Func(found.operator.function);
-        let (left, right) = (Box::new(left), Box::new(right));
-        Ok(truth(
-            ExprKind::AnyArray(left, right, function, types, all),
-            location,
-        ))
-    }
-
-    /// The type of the elements of an array that a literal without a type is, beside an operand.
-    fn element_beside(
-        &mut self,
-        (schema, name): (Option<&str>, &str),
-        left: TypeId,
-        location: i32,
-    ) -> TypeId {
-        let alike = self.operator_in(schema, name, left, left, location);
-        // `varchar = ANY ($1)` compares texts: the parameter is an array of these.
-        let found = match alike {
-            Ok(found) => Ok(found),
-            Err(_) => self.operator_in(schema, name, left, TypeId::UNKNOWN, location),
-        };
-        let right = found.map_or(left, |found| found.argument_types[1]);
-        match right.is_polymorphic() {
-            true => left,
-            false => right,
-        }
-    }
-
     /// `x IN (a, b, c)`: one array when all are of one type, else a chain of OR.
     fn in_list(
         &mut self,
@@ -867,7 +643,7 @@ impl Binder<'_> {
                 if ty.array_of().is_some() && ty.array_element().is_none() {
                     let left = all.remove(0);
                     let array = self.array(all, location)?;
-                    return self.any_array((None, name), left, array, negated, location);
+                    return self.any_array(&[name], left, array, negated, location);
                 }
             }
         }
@@ -953,16 +729,6 @@ impl Binder<'_> {
         }
         self.cast(call, ty, typmod, location)
     }
-}
-
-pub(super) fn operator_call(found: &OperatorMatch, args: Vec<Expr>, location: i32) -> Expr {
-    let types = Rc::from(found.argument_types.as_slice());
-    let function = Func(found.operator.function);
-    Expr::new(
-        ExprKind::Call(function, args, types),
-        found.result,
-        location,
-    )
 }
 
 /// How a function that stands for an instant was written.

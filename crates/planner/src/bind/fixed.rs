@@ -42,8 +42,12 @@ pub struct Recorded {
     /// The routines that compute operators of extensions which are used: their names stay as they
     /// are.
     pub operators: Vec<u32>,
-    /// Casts of users which are used, and their functions: they have no names there.
+    /// Casts of users which are used, and their functions: they have no names there. Operators of users whose
+    /// schema is not written.
     pub casts: Vec<u32>,
+    /// Operators of users whose schema is written: where the word OPERATOR stands, how many names stand before
+    /// the operator's, and which.
+    in_schemas: Vec<(i32, usize, u32)>,
     /// Calls of routines: where, and which.
     pub routines: Vec<(i32, u32)>,
     /// Those in FROM that give rows of a table.
@@ -150,6 +154,15 @@ impl Recorded {
         }
     }
 
+    /// An operator of a user's stands there, after so many names.
+    pub fn operator(&mut self, location: i32, names: usize, oid: u32) {
+        match names {
+            0 if self.casts.contains(&oid) => {}
+            0 => self.casts.push(oid),
+            names => self.in_schemas.push((location, names, oid)),
+        }
+    }
+
     /// A COLLATE names a collation there.
     pub fn collation_named(&mut self, location: i32, oid: u32) {
         if oid >= FIRST_USER_OID {
@@ -204,6 +217,11 @@ impl Recorded {
         }
     }
 
+    /// Operators of users whose schema is written.
+    fn of_schemas(&self) -> impl Iterator<Item = &u32> {
+        self.in_schemas.iter().map(|named| &named.2)
+    }
+
     /// The relations and columns that are named.
     pub fn uses(&self) -> Vec<Uses> {
         let mut uses: Vec<Uses> = Vec::new();
@@ -252,7 +270,8 @@ impl Recorded {
         }
         let named = self.types.iter().map(|named| named.1);
         let collations = self.collations.iter().map(|named| &named.1);
-        for oid in self.operators.iter().chain(&self.casts).chain(collations) {
+        let noted = self.operators.iter().chain(&self.casts);
+        for oid in noted.chain(self.of_schemas()).chain(collations) {
             relation(*oid);
         }
         for ty in named.chain(self.of_constants.iter().copied()) {
@@ -295,6 +314,16 @@ pub fn fix(text: &str, recorded: &Recorded) -> Result<String> {
         let end = end_of_name(&tokens, at);
         let named = format!("{}.\"{oid}\"", quoted(BY_OID));
         edits.push((tokens[at].start, tokens[end].end, named));
+    }
+    for (location, names, oid) in &recorded.in_schemas {
+        // Behind the word and a parenthesis.
+        let at = token_at(&tokens, *location)? + 2;
+        let end = at + 2 * (names - 1);
+        let (Some(first), Some(last)) = (tokens.get(at), tokens.get(end)) else {
+            return Err(Error::internal("an operator without its schema"));
+        };
+        let named = format!("{}.\"{oid}\"", quoted(BY_OID));
+        edits.push((first.start, last.end, named));
     }
     for item in &recorded.items {
         let at = token_at(&tokens, item.location)?;
@@ -574,6 +603,7 @@ impl Binder<'_> {
         let named = recorded.constants.iter().chain(&recorded.routines);
         let mut uses: Vec<_> = named.map(|named| named.1).collect();
         uses.extend(recorded.operators.iter().chain(&recorded.casts));
+        uses.extend(recorded.of_schemas());
         uses.extend(recorded.collations.iter().map(|named| named.1));
         uses.extend(types.map(|ty| ty.0));
         uses.sort_unstable();
@@ -595,7 +625,8 @@ impl Binder<'_> {
         let text = format!("{PREFIX}{}", parser::deparse_expression(node)?);
         let names_nothing = !text.contains("::") && !text.contains('\'');
         let catalog = self.cx.catalog;
-        if names_nothing && catalog.routines.is_empty() && catalog.casts.is_empty() {
+        let has_none = catalog.casts.is_empty() && catalog.operators.is_empty();
+        if names_nothing && catalog.routines.is_empty() && has_none {
             return Ok((text[PREFIX.len()..].to_owned(), Recorded::default()));
         }
         let statements = parser::parse(&text)?;

@@ -6,7 +6,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`scope`] | which column a name means |
-//! | [`expr`], [`call`], [`routine`] | expressions |
+//! | [`expr`], [`operation`], [`call`], [`routine`] | expressions |
 //! | [`indirection`] | elements of arrays |
 //! | [`coerce`] | changes of type |
 //! | [`domain`] | values of domains |
@@ -68,10 +68,12 @@ mod locking;
 mod merge;
 mod named;
 mod naming;
+mod operation;
 mod ordered_set;
 mod outputs;
 pub mod own_aggregate;
 mod own_cast;
+mod own_operator;
 mod partition;
 mod parts;
 mod policy;
@@ -265,8 +267,8 @@ pub struct Binder<'a> {
     subqueries: usize,
     /// Whether the text at work comes from the catalog: relations stand in it by oid.
     stored: bool,
-    /// The casts of users that it may use, if it may not use all.
-    casts: Option<Vec<u32>>,
+    /// The casts and operators of users that it may use, if it may not use all.
+    noted: Option<Vec<u32>>,
     /// Whether the next alias names all columns by place, dropped ones included.
     positional: bool,
     /// How many outer joins around the item at work may leave its rows out.
@@ -338,7 +340,7 @@ impl<'a> Binder<'a> {
             .map(|ty| if ty.0 == 0 { TypeId::UNKNOWN } else { ty })
             .collect();
         let of_body = cx.variables.and_then(|known| known.sql_body()).is_some();
-        let casts = of_body.then(|| cx.catalog.casts_of_text(cx.text)).flatten();
+        let noted = of_body.then(|| cx.catalog.noted_in_text(cx.text)).flatten();
         Binder {
             cx,
             params,
@@ -356,7 +358,7 @@ impl<'a> Binder<'a> {
             records: Vec::new(),
             subqueries: 0,
             stored: of_body,
-            casts,
+            noted,
             positional: false,
             nullable: 0,
             expanding: Vec::new(),

@@ -37,14 +37,14 @@ pub(super) struct Found {
 impl Binder<'_> {
     /// Whether the text at work may use a cast: what is kept knows those that were there before it.
     fn may_use(&self, cast: &OwnCast) -> bool {
-        let kept = self.casts.as_ref();
+        let kept = self.noted.as_ref();
         kept.is_none_or(|kept| kept.contains(&cast.oid))
     }
 
     /// Between which types users have made casts that are used unasked.
     pub(super) fn unasked(&self) -> Cow<'_, [(TypeId, TypeId)]> {
         let casts = &self.cx.catalog.casts;
-        if self.casts.is_none() {
+        if self.noted.is_none() {
             return Cow::Borrowed(casts.implicit());
         }
         let implicit = casts

@@ -113,7 +113,8 @@ impl Binder<'_> {
         let places: Vec<usize> = (offset..offset + simple.span).collect();
         let mut on = Vec::new();
         if let (Some(test), Some(output)) = (test, simple.exprs.into_iter().next()) {
-            on.push(self.binary("=", test, pulled_up(output, &places), link.location)?);
+            let equal = self.binary("=", test, pulled_up(output, &places), link.location)?;
+            on.push(self.yielding_boolean(equal)?);
         }
         let inside = simple.conditions.into_iter();
         on.extend(inside.map(|condition| pulled_up(condition, &places)));
@@ -146,7 +147,7 @@ fn to_be_joined(link: &SubLink, query: &Query, test: Option<&Expr>) -> bool {
         (Ok(SubLinkType::ExistsSublink), _) => &[],
         (Ok(SubLinkType::AnySublink), Some(test)) => {
             let names = strings(&link.oper_name);
-            let equality = names.last().is_none_or(|name| *name == "=");
+            let equality = matches!(names[..], [] | ["="]);
             let row = test.is_row();
             // A join may compute it for every pair of rows.
             let settled = !test.any(&Expr::is_volatile_call);

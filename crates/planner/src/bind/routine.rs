@@ -37,7 +37,7 @@ pub(super) struct Written<'w> {
     /// The names of the last of them.
     pub(super) names: Vec<&'w str>,
     /// Whether the last is the array of a VARIADIC.
-    variadic: bool,
+    pub(super) variadic: bool,
 }
 
 impl Written<'_> {
@@ -401,6 +401,7 @@ impl Binder<'_> {
             routine,
             caller: self.acting,
             cast: None,
+            operator: None,
         };
         let mut called = Expr::new(ExprKind::Routine(Rc::new(call), args), base, location);
         if result.is_of_domain() {

@@ -12,6 +12,8 @@ use base::{Error, Result, SqlState};
 use pg_query::protobuf::{Node, SubLink};
 
 use super::expr::Place;
+use super::operation::Operation;
+use super::own_operator::is_own_operation;
 use super::parts::internal_call;
 use super::project_set::projection;
 use super::scope::Scope;
@@ -139,6 +141,12 @@ impl Binder<'_> {
         location: i32,
     ) -> Result<Expr> {
         let pairs = self.row_pairs(left, right, location)?;
+        if let ([(left, right)], true) = (&pairs[..], self.cx.catalog.operators.knows(name)) {
+            let made = self.binary(name, left.clone(), right.clone(), location)?;
+            if is_own_operation(&made) {
+                return self.yielding_boolean(made);
+            }
+        }
         match name {
             _ if pairs.is_empty() => Err(self.error(
                 SqlState::FEATURE_NOT_SUPPORTED,
@@ -149,6 +157,7 @@ impl Binder<'_> {
                 let mut parts = Vec::with_capacity(pairs.len());
                 for (left, right) in pairs {
                     let part = self.binary(name, left, right, location)?;
+                    self.refuse_own_operation(&part, name, location)?;
                     parts.push(part);
                 }
                 let kind = match name {
@@ -161,6 +170,10 @@ impl Binder<'_> {
                 let strict = &name[..1];
                 let mut rest: Option<Expr> = None;
                 for (left, right) in pairs.into_iter().rev() {
+                    if self.cx.catalog.operators.knows(name) {
+                        let part = self.binary(name, left.clone(), right.clone(), location)?;
+                        self.refuse_own_operation(&part, name, location)?;
+                    }
                     rest = Some(match rest {
                         None => self.binary(name, left, right, location)?,
                         Some(rest) => {
@@ -178,14 +191,7 @@ impl Binder<'_> {
                 for (left, right) in pairs {
                     self.binary(name, left, right, location)?;
                 }
-                let message =
-                    format!("could not determine interpretation of row comparison operator {name}");
-                Err(self
-                    .error(SqlState::FEATURE_NOT_SUPPORTED, message, location)
-                    .with_hint(
-                        "Row comparison operators must be associated with btree operator \
-                         families.",
-                    ))
+                Err(self.no_row_comparison(name, location))
             }
         }
     }
@@ -361,17 +367,21 @@ impl Binder<'_> {
             });
             let right = row(right.collect());
             let condition = self.compare_rows(name, left, right, location)?;
-            let kind = SubKind::Compare(Rc::new(compile(&condition)), !any);
+            let kind = SubKind::Compare(Rc::new(compile(&condition)), !any, None);
             let fields = fields.into_iter().map(|field| self.settle(field));
             let test = row(fields.collect::<Result<_>>()?);
             let plan = projection(self.plan_of(query.body)?, &columns);
             return Ok(self.sub(kind, plan, none, outer, TypeId::BOOL, Some(test), location));
         }
+        let names_of = if names.is_empty() { vec!["="] } else { names };
         let mut functions = Vec::new();
         let mut tests = Vec::new();
         let mut outputs = Vec::new();
         for (field, column) in fields.into_iter().zip(columns) {
-            let found = self.operator("=", field.ty, column.ty, location)?;
+            let found = match self.operation(&names_of, (field.ty, column.ty), location)? {
+                Operation::BuiltIn(found) => found,
+                Operation::Own(_) => return Err(self.no_row_comparison(name, location)),
+            };
             let field = self.coerce_argument(field, found.argument_types[0])?;
             let column = self.coerce_argument(column, found.argument_types[1])?;
             let (found, field, column) = self.compared("=", found, field, column)?;

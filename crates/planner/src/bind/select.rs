@@ -494,18 +494,21 @@ impl Binder<'_> {
         if sort.sortby_dir != SortByDir::SortbyUsing as i32 {
             return Ok(());
         }
+        let invalid = |name: &str| {
+            let message = format!("operator {name} is not a valid ordering operator");
+            let error = self.error(SqlState::WRONG_OBJECT_TYPE, message, sort.location);
+            error.with_hint(
+                "Ordering operators must be \"<\" or \">\" members of btree operator families.",
+            )
+        };
+        let catalog = self.cx.catalog;
         match strings(&sort.use_op)[..] {
+            [name] if catalog.finds_own_operator(self.cx.search_path, name, (ty, ty)) => {
+                Err(invalid(name))
+            }
             ["<" | ">"] | ["pg_catalog", "<" | ">"] => Ok(()),
             ["~<~" | "~>~"] | ["pg_catalog", "~<~" | "~>~"] if ty.is_text_like() => Ok(()),
-            [.., name @ ("=" | "<>" | "<=" | ">=" | "~<=~" | "~>=~")] => Err(self
-                .error(
-                    SqlState::WRONG_OBJECT_TYPE,
-                    format!("operator {name} is not a valid ordering operator"),
-                    sort.location,
-                )
-                .with_hint(
-                    "Ordering operators must be \"<\" or \">\" members of btree operator families.",
-                )),
+            [.., name @ ("=" | "<>" | "<=" | ">=" | "~<=~" | "~>=~")] => Err(invalid(name)),
             _ => Err(self.unsupported("ORDER BY … USING such an operator", sort.location)),
         }
     }

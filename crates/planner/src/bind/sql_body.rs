@@ -151,7 +151,7 @@ pub fn body_text(cx: BindContext<'_>, routine: &Routine, body: &SqlBody) -> Resu
                 ..cx
             };
             let mut binder = Binder::new(cx, Vec::new(), false);
-            binder.casts = cx.catalog.casts_of_text(&statement.text);
+            binder.noted = cx.catalog.noted_in_text(&statement.text);
             binder.names_only = true;
             binder.recorded = Some(Recorded::default());
             let of_routine = OfRoutine {

@@ -9,6 +9,8 @@ use base::{Error, Result, SqlState};
 use pg_query::protobuf::{SubLink, SubLinkType};
 
 use super::expr::Place;
+use super::operation::Operation;
+use super::own_operator::{declared, declared_column, Compared};
 use super::project_set::projection;
 use super::scope::Scope;
 use super::select::Query;
@@ -134,8 +136,18 @@ impl Binder<'_> {
                         ))
                     }
                 };
+                let names = if names.is_empty() { &["="][..] } else { &names };
+                let operands = (declared(&test), declared_column(&query.columns[0]));
+                let all = kind == SubLinkType::AllSublink;
+                let found = match self.operation(names, operands, location)? {
+                    Operation::BuiltIn(found) => found,
+                    Operation::Own(found) => {
+                        let compared = Compared { found, test, all };
+                        return self.own_sublink(compared, names, query, outer, location);
+                    }
+                };
+                self.check_yields_boolean(found.result, location)?;
                 let of_rows = query.columns.first().map(|column| column.collation);
-                let found = self.operator(name, test.ty, column, location)?;
                 let test = self.coerce_argument(test, found.argument_types[0])?;
                 let rows = Expr {
                     collation: of_rows.unwrap_or_default(),
@@ -143,7 +155,6 @@ impl Binder<'_> {
                 };
                 let declared = found.argument_types[1];
                 let (found, test, rows) = self.compared(name, found, test, rows)?;
-                let all = kind == SubLinkType::AllSublink;
                 let any = SubKind::Any(Func(found.operator.function), all);
                 let types: Rc<[TypeId]> = Rc::from(found.argument_types.as_slice());
                 let plan = self.plan_of(query.body)?;

@@ -43,11 +43,11 @@ impl Binder<'_> {
         let recorded = self.recorded.take();
         let stored = std::mem::take(&mut self.stored);
         let positional = std::mem::take(&mut self.positional);
-        let casts = self.casts.take();
+        let noted = self.noted.take();
         let nullable = std::mem::take(&mut self.nullable);
         let query = self.below(table, |binder| binder.select(select, None));
         self.nullable = nullable;
-        self.casts = casts;
+        self.noted = noted;
         self.positional = positional;
         self.stored = stored;
         self.recorded = recorded;

@@ -246,6 +246,7 @@ impl Binder<'_> {
                     written: Vec::new(),
                     collation: Collated::default(),
                     cast: None,
+                    operator: None,
                 },
                 condition,
             });

@@ -181,8 +181,8 @@ impl<'a> Binder<'a> {
         self.cx.literals = None;
         self.cx.variables = None;
         let stored = std::mem::replace(&mut self.stored, true);
-        let casts = self.cx.catalog.casts_of_text(text);
-        let casts = std::mem::replace(&mut self.casts, casts);
+        let noted = self.cx.catalog.noted_in_text(text);
+        let noted = std::mem::replace(&mut self.noted, noted);
         let ctes = std::mem::take(&mut self.ctes);
         let recorded = self.recorded.take();
         let open_params = std::mem::replace(&mut self.open_params, false);
@@ -193,7 +193,7 @@ impl<'a> Binder<'a> {
         self.recorded = recorded;
         self.ctes = ctes;
         self.stored = stored;
-        self.casts = casts;
+        self.noted = noted;
         self.cx = cx;
         bound
     }

@@ -279,15 +279,15 @@ impl Binder<'_> {
         };
         let (variables, literals) = (self.cx.variables.take(), self.cx.literals.take());
         let stored = std::mem::replace(&mut self.stored, true);
-        let casts = self.cx.catalog.casts_of_text(text);
-        let casts = std::mem::replace(&mut self.casts, casts);
+        let noted = self.cx.catalog.noted_in_text(text);
+        let noted = std::mem::replace(&mut self.noted, noted);
         let of_table = std::mem::replace(&mut self.of_table, true);
         let recorded = self.recorded.take();
         let bound = self.expr(boxed(&target.val)?, scope, place);
         self.cx.variables = variables;
         self.cx.literals = literals;
         self.stored = stored;
-        self.casts = casts;
+        self.noted = noted;
         self.of_table = of_table;
         self.recorded = recorded;
         bound

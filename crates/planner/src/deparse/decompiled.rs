@@ -232,6 +232,14 @@ fn step(op: &Op, stack: &mut Vec<Expr>, values: &dyn Values) -> Option<()> {
                 *all,
             ))
         }
+        Op::AnyOwn(test) => {
+            let args = taken(stack, 2)?;
+            let [left, right]: [Expr; 2] = args.try_into().ok()?;
+            let of_left = test.call.types.first().copied();
+            let left = typed(left, of_left.unwrap_or(TypeId::UNKNOWN));
+            let (left, right) = (Box::new(left), Box::new(folded(right)));
+            truth(ExprKind::AnyOwn(left, right, test.clone()))
+        }
         Op::Member(members) => {
             let (function, all) = members.comparison()?;
             let (ty, list) = members.list();

@@ -78,7 +78,7 @@ pub fn is_call(expr: &Expr) -> bool {
         ExprKind::Call(function, args, _) => {
             keyword_under(expr).is_some() || operator_of(function.0, args.len()).is_none()
         }
-        ExprKind::Routine(call, _) => call.cast.is_none(),
+        ExprKind::Routine(call, _) => call.cast.is_none() && call.operator.is_none(),
         ExprKind::Coalesce(_) | ExprKind::Extreme(..) | ExprKind::NullIf(..) => true,
         _ => false,
     }
@@ -128,6 +128,12 @@ fn operator_of(function: &Function, operands: usize) -> Option<&'static str> {
     known.get(&(function.oid, operands)).copied()
 }
 
+/// The name of an operator of a user's, if PostgreSQL knows how it ranks; nothing of others.
+fn ranked(name: &str) -> &'static str {
+    let known = ["+", "-", "*", "/", "%"];
+    known.into_iter().find(|known| *known == name).unwrap_or("")
+}
+
 /// Whether a call is what a keyword like CURRENT_DATE means.
 fn keyword_of(function: &Function) -> Option<&'static str> {
     match function.name {
@@ -169,6 +175,10 @@ fn shape(expr: &Expr) -> Shape {
         },
         ExprKind::Coerce(..) | ExprKind::Fit(..) | ExprKind::Domain(..) => Shape::Cast,
         ExprKind::Routine(call, _) if call.cast.is_some() => Shape::Cast,
+        ExprKind::Routine(call, _) => match &call.operator {
+            Some(name) => Shape::Operator(ranked(name)),
+            None => Shape::Bracket,
+        },
         ExprKind::And(_) => Shape::And,
         ExprKind::Or(_) => Shape::Or,
         ExprKind::Not(_) => Shape::Not,
@@ -177,6 +187,7 @@ fn shape(expr: &Expr) -> Shape {
         | ExprKind::IsTruth(..)
         | ExprKind::Distinct(..)
         | ExprKind::AnyArray(..)
+        | ExprKind::AnyOwn(..)
         | ExprKind::Collate(..)
         | ExprKind::Sub(..) => Shape::Test,
         ExprKind::Collating(inner, Collating::Key | Collating::Original, _) => shape(inner),
@@ -210,7 +221,7 @@ fn through_casts(expr: &Expr) -> &Expr {
 
 /// Whether an operand may stand without parentheses inside its parent, in pretty style.
 fn is_simple(expr: &Expr, parent: Shape, first: bool) -> bool {
-    if matches!(expr.kind, ExprKind::AnyArray(..)) {
+    if matches!(expr.kind, ExprKind::AnyArray(..) | ExprKind::AnyOwn(..)) {
         return parent == Shape::Bracket;
     }
     match (shape(expr), parent) {
@@ -371,7 +382,10 @@ impl<'a> Writer<'a> {
             ExprKind::Routine(call, args) => match (call.cast, args.first()) {
                 (Some(explicit), Some(value)) if explicit || casts => self.cast(value, expr),
                 (Some(_), Some(value)) => self.put(value, false),
-                _ => self.routine_call(call, args),
+                _ => match &call.operator {
+                    Some(name) => self.operation(ranked(name), name, args),
+                    None => self.routine_call(call, args),
+                },
             },
             ExprKind::Coerce(inner, How(_, explicit)) => match *explicit || casts {
                 true => self.cast(inner, expr),
@@ -492,17 +506,32 @@ impl<'a> Writer<'a> {
             (SubKind::Any(function, all), Some(test)) => {
                 let name = operator_of(function.0, 2).unwrap_or("=");
                 let name = self.context.operator_text(function.0.oid, name);
-                self.text("(");
-                self.put(test, true)?;
-                match (name.as_ref(), all) {
-                    ("=", false) => self.text(" IN ("),
-                    (name, false) => self.text(&format!(" {name} ANY (")),
-                    (name, true) => self.text(&format!(" {name} ALL (")),
-                }
-                self.text(&format!("{text}))"));
+                self.compared_with(test, &name, *all, text)?;
+            }
+            (SubKind::Compare(_, all, Some(name)), Some(test)) => {
+                let ExprKind::Record(fields, _) = &test.kind else {
+                    return Err(Error::internal("no row to compare"));
+                };
+                let [test] = fields.as_slice() else {
+                    return Err(Error::internal("a row of several to compare"));
+                };
+                self.compared_with(test, name, *all, text)?;
             }
             _ => return Err(Error::unsupported("a comparison with a subquery here")),
         }
+        Ok(())
+    }
+
+    /// `(x = ANY (SELECT …))`.
+    fn compared_with(&mut self, test: &Expr, name: &str, all: bool, query: &str) -> Result<()> {
+        self.text("(");
+        self.put(test, true)?;
+        match (name, all) {
+            ("=", false) => self.text(" IN ("),
+            (name, false) => self.text(&format!(" {name} ANY (")),
+            (name, true) => self.text(&format!(" {name} ALL (")),
+        }
+        self.text(&format!("{query}))"));
         Ok(())
     }
 
@@ -536,11 +565,11 @@ impl<'a> Writer<'a> {
             ExprKind::AnyArray(left, right, function, _, all) => {
                 let name = operator_of(function.0, 2).unwrap_or("=");
                 let name = self.context.operator_text(function.0.oid, name);
-                self.operand(left, true, Shape::Test, true)?;
-                let quantifier = if *all { "ALL" } else { "ANY" };
-                let _ = write!(self.out, " {name} {quantifier} (");
-                self.operand(right, true, Shape::Test, false)?;
-                self.text(")");
+                self.quantified(left, right, &name, *all)?;
+            }
+            ExprKind::AnyOwn(left, right, test) => {
+                let name = test.call.operator.as_deref().unwrap_or_default();
+                self.quantified(left, right, name, test.all)?;
             }
             _ => return Err(Error::internal("an expression without a text")),
         }
@@ -548,6 +577,16 @@ impl<'a> Writer<'a> {
         if let ExprKind::Distinct(_, _, _, _, false) = &expr.kind {
             self.close();
         }
+        Ok(())
+    }
+
+    /// `x = ANY (array)`.
+    fn quantified(&mut self, left: &Expr, right: &Expr, name: &str, all: bool) -> Result<()> {
+        self.operand(left, true, Shape::Test, true)?;
+        let quantifier = if all { "ALL" } else { "ANY" };
+        let _ = write!(self.out, " {name} {quantifier} (");
+        self.operand(right, true, Shape::Test, false)?;
+        self.text(")");
         Ok(())
     }
 
@@ -572,23 +611,8 @@ impl<'a> Writer<'a> {
 
     fn call(&mut self, function: &Function, args: &[Expr]) -> Result<()> {
         if let Some(name) = operator_of(function, args.len()) {
-            let own = Shape::Operator(name);
-            let name = self.context.operator_text(function.oid, name);
-            self.open();
-            match args {
-                [left, right] => {
-                    self.operand(left, true, own, true)?;
-                    let _ = write!(self.out, " {name} ");
-                    self.operand(right, true, own, false)?;
-                }
-                [arg] => {
-                    let _ = write!(self.out, "{name} ");
-                    self.operand(arg, true, own, true)?;
-                }
-                _ => return Err(Error::internal("an operator of three operands")),
-            }
-            self.close();
-            return Ok(());
+            let shown = self.context.operator_text(function.oid, name);
+            return self.operation(name, &shown, args);
         }
         match (function.name, args) {
             (words, args) if words::are_words(words) => self.words(words, args),
@@ -621,6 +645,26 @@ impl<'a> Writer<'a> {
                 _ => self.plain_call(name, args),
             },
         }
+    }
+
+    /// An operator between its operands, or before the only one.
+    fn operation(&mut self, name: &'static str, shown: &str, args: &[Expr]) -> Result<()> {
+        let own = Shape::Operator(name);
+        self.open();
+        match args {
+            [left, right] => {
+                self.operand(left, true, own, true)?;
+                let _ = write!(self.out, " {shown} ");
+                self.operand(right, true, own, false)?;
+            }
+            [arg] => {
+                let _ = write!(self.out, "{shown} ");
+                self.operand(arg, true, own, true)?;
+            }
+            _ => return Err(Error::internal("an operator of three operands")),
+        }
+        self.close();
+        Ok(())
     }
 
     /// A call of a routine of one's own, with the arguments that were written.
@@ -687,7 +731,8 @@ impl<'a> Writer<'a> {
             ExprKind::Call(function, args, _) => {
                 (false, operator_of(function.0, args.len()).is_none())
             }
-            ExprKind::Aggregate(_) | ExprKind::Window(_) | ExprKind::Routine(..) => (false, true),
+            ExprKind::Routine(call, _) => (false, call.operator.is_none()),
+            ExprKind::Aggregate(_) | ExprKind::Window(_) => (false, true),
             ExprKind::Coerce(_, How(Coercion::Function(_), _)) => (false, true),
             _ => (false, false),
         };
@@ -758,7 +803,9 @@ impl<'a> Writer<'a> {
             self.line("WHEN ", 0, 0);
             // `CASE x WHEN y` is bound as `x = y`; only `y` is written.
             match (&value, &condition.kind) {
-                (Some(_), ExprKind::Call(_, args, _)) if args.len() == 2 => {
+                (Some(_), ExprKind::Call(_, args, _) | ExprKind::Routine(_, args))
+                    if args.len() == 2 =>
+                {
                     self.put(&args[1], false)?;
                 }
                 _ => self.put(condition, false)?,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use base::{Error, Result};
 
 use super::members::Members;
-use super::{DomainTest, Expr, ExprKind, How, RoutineCall, SubQuery, UsedCollation};
+use super::{DomainTest, Expr, ExprKind, How, OwnTest, RoutineCall, SubQuery, UsedCollation};
 use functions::collator::Collating;
 use functions::{Coercion, Function};
 use types::{Datum, TypeId};
@@ -88,6 +88,8 @@ pub enum Op {
     NullIf(&'static Function, Rc<[TypeId]>),
     /// Whether a value compares so with any (false) or all elements of an array.
     AnyArray(&'static Function, Rc<[TypeId]>, bool),
+    /// The same by an operator of a user's.
+    AnyOwn(Rc<OwnTest>),
     /// Whether the top is in a list.
     Member(Rc<Members>),
     /// Makes an array of so many values of a type, or of so many arrays of them.
@@ -159,6 +161,7 @@ impl Program {
         let is_late = |op: &Op| match op {
             Op::Call { function, .. } => function.reads_rows(),
             Op::Routine(call, _) => call.routine.volatility != b'i',
+            Op::AnyOwn(test) => test.call.routine.volatility != b'i',
             Op::Domain(test) => test.calls_late(),
             _ => false,
         };
@@ -369,6 +372,10 @@ impl Program {
                     return;
                 }
                 self.add_unary(right, Op::AnyArray(function.0, types.clone(), *all));
+            }
+            ExprKind::AnyOwn(left, right, test) => {
+                self.add(left);
+                self.add_unary(right, Op::AnyOwn(test.clone()));
             }
             ExprKind::Routine(call, args) => {
                 self.list(args);

@@ -1,12 +1,13 @@
 //! Calls of functions and procedures that users have made.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
-use super::{Collated, Expr, ExprKind};
+use super::{Collated, Expr, ExprKind, Program};
 use catalog::routine::Language;
 use catalog::Routine;
 use functions::extensions::by_symbol;
-use functions::{ranges, Function};
+use functions::{function_by_oid, ranges, Function};
 use types::TypeId;
 
 /// A call, but for its arguments.
@@ -31,6 +32,19 @@ pub struct RoutineCall {
     pub collation: Collated,
     /// Whether it is what a cast does, and whether that was asked for.
     pub cast: Option<bool>,
+    /// The operator that it was written as, as it is shown.
+    pub operator: Option<String>,
+}
+
+/// How a value is compared with the elements of an array by an operator of a user's.
+#[derive(Clone, Debug)]
+pub struct OwnTest {
+    /// The comparison, over the value and an element.
+    pub condition: Rc<Program>,
+    /// The call that the comparison is.
+    pub call: Rc<RoutineCall>,
+    /// Whether it must hold for all elements, or for any.
+    pub all: bool,
 }
 
 impl RoutineCall {
@@ -38,7 +52,12 @@ impl RoutineCall {
     pub fn function(&self) -> Option<&'static Function> {
         match self.routine.language {
             Language::C => by_symbol(&self.routine.body),
-            Language::Internal => ranges::constructor(&self.routine.body),
+            Language::Internal => {
+                let constructor = ranges::constructor(&self.routine.body);
+                // What an operator of a user's calls.
+                let by_oid = || function_by_oid(self.routine.body.parse().ok()?);
+                constructor.or_else(by_oid)
+            }
             Language::Sql | Language::PlPgSql => None,
         }
     }
@@ -58,6 +77,7 @@ impl Expr {
     pub fn is_routine_of(&self, volatilities: &[u8]) -> bool {
         match &self.kind {
             ExprKind::Routine(call, _) => volatilities.contains(&call.routine.volatility),
+            ExprKind::AnyOwn(_, _, test) => volatilities.contains(&test.call.routine.volatility),
             _ => false,
         }
     }

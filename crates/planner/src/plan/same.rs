@@ -69,6 +69,7 @@ impl ExprKind {
             (E::NullIf(_, f, _, a), E::NullIf(_, g, _, b)) => (f, a) == (g, b),
             (E::Distinct(_, _, f, a, p), E::Distinct(_, _, g, b, q))
             | (E::AnyArray(_, _, f, a, p), E::AnyArray(_, _, g, b, q)) => (f, a, p) == (g, b, q),
+            (E::AnyOwn(_, _, a), E::AnyOwn(_, _, b)) => (&a.call, a.all) == (&b.call, b.all),
             (E::Fit(_, a), E::Fit(_, b))
             | (E::IsNull(_, a), E::IsNull(_, b))
             | (E::Extreme(_, a), E::Extreme(_, b)) => a == b,

@@ -80,7 +80,7 @@ impl Program {
             Op::Once(program) => program.is_settled(),
             Op::Sub(query, ..) => query.plan.is_settled(),
             Op::Domain(test) => !test.calls_late(),
-            Op::Routine(..) => false,
+            Op::Routine(..) | Op::AnyOwn(_) => false,
             _ => true,
         })
     }

@@ -18,6 +18,7 @@ use execution::exec::point;
 use execution::settings::planted;
 use execution::state::prepared::{Counted, Planned, SearchPath};
 use execution::state::Prepared;
+use functions::estimators;
 use functions::search::dictionary::{self, Config, Dictionary};
 use functions::strings::quote_identifier;
 use planner::bind::literals::{Literals, Watched};
@@ -153,6 +154,13 @@ impl NameLookup for Names {
                 self.catalog.shown_type(&self.search_path, TypeId(oid))
             }
             TypeId::REGTYPE => TypeId(oid).info().map(|_| TypeId(oid).to_string()),
+            TypeId::REGPROCEDURE | TypeId::REGPROC if estimators::by_oid(oid).is_some() => {
+                let known = estimators::by_oid(oid)?;
+                Some(match kind {
+                    TypeId::REGPROC => known.name.to_owned(),
+                    _ => known.signature(),
+                })
+            }
             TypeId::REGPROCEDURE => functions::signature_of(oid).or_else(|| {
                 let routine = self.catalog.routine(oid)?;
                 Some(routine_text(&self.catalog, &self.search_path, routine))
@@ -214,6 +222,9 @@ impl NameLookup for Names {
     }
 
     fn operator_schema(&self, function: u32) -> Option<String> {
+        if self.catalog.hides_operator_of(&self.search_path, function) {
+            return Some("pg_catalog".to_owned());
+        }
         let aggregate = functions::aggregate_by_oid(function);
         let of_type = aggregate.and_then(|own| functions::extensions::of_type(own.result));
         let extension = functions::extensions::of_function(function).or(of_type)?;

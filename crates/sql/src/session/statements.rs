@@ -349,6 +349,9 @@ statements! {
             DEFINITION, session.create_aggregate(it, sink);
         DefineStmt(it) if object(it.kind) == ObjectType::ObjectCollation => "CREATE COLLATION",
             DEFINITION, session.create_collation(text, it, sink);
+        DefineStmt(it) if object(it.kind) == ObjectType::ObjectOperator => "CREATE OPERATOR",
+            DEFINITION, session.create_operator(it, sink);
+        AlterOperatorStmt(it) => "ALTER OPERATOR", DEFINITION, session.alter_operator(it);
         AlterCollationStmt(it) => "ALTER COLLATION", DEFINITION,
             session.refresh_collation(it, sink);
         AlterFunctionStmt(it) => alter_command(it.objtype), DEFINITION,
@@ -400,7 +403,6 @@ statements! {
         RuleStmt(_) => "CREATE RULE", Ddl;
         AlterTypeStmt(_) => "ALTER TYPE", Ddl;
         DefineStmt(it) => define_command(it), Ddl;
-        AlterOperatorStmt(_) => "ALTER OPERATOR", Ddl;
         CreateOpClassStmt(_) => "CREATE OPERATOR CLASS", Ddl;
         CreateOpFamilyStmt(_) => "CREATE OPERATOR FAMILY", Ddl;
         AlterOpFamilyStmt(_) => "ALTER OPERATOR FAMILY", Ddl;

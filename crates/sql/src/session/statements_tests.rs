@@ -34,6 +34,17 @@ fn statements_have_their_class_and_command() {
             Ddl,
             "CREATE AGGREGATE",
         ),
+        ("drop operator === (int, int)", Ddl, "DROP OPERATOR"),
+        (
+            "create operator === (function = f, rightarg = int)",
+            Ddl,
+            "CREATE OPERATOR",
+        ),
+        (
+            "alter operator === (int, int) set (restrict = none)",
+            Ddl,
+            "ALTER OPERATOR",
+        ),
         ("reindex table t", All, "REINDEX"),
         ("reset all", All, "RESET"),
         ("reset work_mem", All, "RESET"),
@@ -110,10 +121,10 @@ fn every_statement_of_the_grammar_has_a_row() {
     let kinds: Vec<_> = statement_kinds().collect();
     for (name, node) in &grammar {
         let rows: Vec<_> = kinds.iter().filter(|kind| kind.0 == name).collect();
-        // SELECT INTO has a row of its own, and of what is defined aggregates and collations have, which are
-        // first.
+        // SELECT INTO has a row of its own, and of what is defined aggregates, collations and operators have,
+        // which are first.
         let count = match name.as_str() {
-            "DefineStmt" => 3,
+            "DefineStmt" => 4,
             "SelectStmt" => 2,
             _ => 1,
         };

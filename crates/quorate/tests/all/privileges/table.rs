@@ -119,6 +119,8 @@ grant usage on type m.mood to m_granted;
 create function m.to_mood(text) returns m.mood language sql as $$ select 'ok'::m.mood $$;
 create cast (text as m.mood) with function m.to_mood(text);
 create collation m.german (provider = icu, locale = 'de');
+create function m.fo(int, int) returns bool language sql as 'select $1 < $2';
+create operator m.@@@ (function = m.fo, leftarg = int, rightarg = int);
 create table m.moody (k m.mood);
 select lo_from_bytea(7001, 'kept');
 grant select on large object 7001 to m_granted;
@@ -350,6 +352,21 @@ pub const STATEMENTS: &[Statement] = &[
     utility("alter collation m.german rename to dutch"),
     utility("drop collation m.german"),
     utility("comment on collation m.german is 'x'"),
+    utility("create operator m.### (function = int4pl, leftarg = int, rightarg = int)"),
+    open("create operator room.### (function = int4pl, leftarg = int, rightarg = int)"),
+    utility("create operator room.### (function = m.fo, leftarg = int, rightarg = int)"),
+    utility("create operator room.### (function = m.g3, leftarg = m.mood, rightarg = m.mood)"),
+    utility(
+        "create operator room.### (function = int4lt, leftarg = int, rightarg = int, \
+         commutator = operator(m.@@@))",
+    ),
+    utility("alter operator m.@@@ (int, int) set (restrict = eqsel)"),
+    utility("alter operator m.@@@ (int, int) set schema room"),
+    utility("alter operator m.@@@ (int, int) owner to m_alone"),
+    utility("drop operator m.@@@ (int, int)"),
+    utility("comment on operator m.@@@ (int, int) is 'x'"),
+    query("select 1 operator(m.@@@) 2"),
+    query("select 1 operator(m.@@@) any (array[2])"),
     utility("create type m.made as range (subtype = float8)"),
     open("create type room.made as range (subtype = float8)"),
     utility("create type room.made as range (subtype = float8, multirange_type_name = m.made)"),

@@ -93,6 +93,14 @@ impl Session {
                 self.must_own_collation(&catalog, known, &names.join("."))?;
                 Address::of(Address::COLLATION, known.oid)
             }
+            (Ok(ObjectType::ObjectOperator), Some(NodeEnum::ObjectWithArgs(named))) => {
+                let (oid, name) = self.operator_of_name(&catalog, named)?;
+                self.must_own_operator(&catalog, oid, &name)?;
+                if catalog.own_operator(oid).is_some() {
+                    self.lock_operator(&catalog, oid)?;
+                }
+                Address::of(Address::OPERATOR, oid)
+            }
             (Ok(ObjectType::ObjectDomconstraint), Some(NodeEnum::List(list))) => {
                 let (domain, check) = domain_and_check(&list.items);
                 let oid = self.commented_domain_check(&domain, &check)?;

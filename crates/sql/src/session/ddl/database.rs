@@ -306,6 +306,13 @@ impl Session {
         for known in content.collations.iter() {
             catalog::collation_store::remove(open.txn.as_mut(), database.oid, known)?;
         }
+        for known in content.operators.iter() {
+            let known =
+                catalog::operator_store::newest(open.txn.as_mut(), database.oid, known.oid)?;
+            if let Some(known) = known {
+                catalog::operator_store::remove(open.txn.as_mut(), database.oid, &known)?;
+            }
+        }
         for routine in content.routines.iter() {
             store::drop_routine(open.txn.as_mut(), database.oid, routine)?;
         }
@@ -470,6 +477,7 @@ fn is_empty(content: &Catalog) -> bool {
         && content.extensions.is_empty()
         && content.casts.is_empty()
         && content.collations.is_empty()
+        && content.operators.is_empty()
         && content.user_types.iter().next().is_none()
         && tables.all(|table| table.kind == RelationKind::System)
         && schemas.all(|schema| schema.oid < FIRST_USER_OID)

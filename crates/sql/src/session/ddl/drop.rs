@@ -20,8 +20,9 @@ use catalog::access::must_own;
 use catalog::cluster::{self, Address};
 use catalog::depend::{listed, plan_drop, Dropped};
 use catalog::{
-    cast_store, collation_store, extension_store, store, type_store, Catalog, Identity, Object,
-    RelationKind, RelationRef, Table, TypeBody, UserType, INFORMATION_SCHEMA, PG_CATALOG, QUORATE,
+    cast_store, collation_store, extension_store, operator_store, store, type_store, Catalog,
+    Identity, Object, RelationKind, RelationRef, Table, TypeBody, UserType, INFORMATION_SCHEMA,
+    PG_CATALOG, QUORATE,
 };
 use planner::bind::{self, BindContext};
 use syntax::parser::NodeEnum;
@@ -302,7 +303,7 @@ impl Session {
         cascade: bool,
         sink: &mut dyn Sink,
     ) -> Result<()> {
-        let (mut locked, mut held, mut held_collations) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut locked, mut held, mut held_rows) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..REPLANS_MAX {
             let objects = roots(self)?;
             let catalog = self.current_catalog()?;
@@ -331,14 +332,15 @@ impl Session {
                 Object::Column(oid, _) => Some(catalog.composite_of_relation(*oid)?.id),
                 _ => None,
             }));
-            let collations = dropped.objects.iter().filter_map(|object| match object {
-                Object::Collation(oid) => Some(*oid),
-                _ => None,
-            });
-            let collations: Vec<u32> = collations.collect();
+            let rows = dropped
+                .objects
+                .iter()
+                .copied()
+                .filter(|object| matches!(object, Object::Collation(_) | Object::Operator(_)));
+            let rows: Vec<Object> = rows.collect();
             let holds_types = own_types.iter().all(|id| held.contains(id));
-            let holds_collations = collations.iter().all(|oid| held_collations.contains(oid));
-            if holds_types && holds_collations && wanted.iter().all(|tree| locked.contains(tree)) {
+            let holds_rows = rows.iter().all(|object| held_rows.contains(object));
+            if holds_types && holds_rows && wanted.iter().all(|tree| locked.contains(tree)) {
                 self.say_cascades(&dropped, sink)?;
                 self.refuse_dropping_used(&catalog, &dropped)?;
                 return self.carry_out(&catalog, &dropped);
@@ -351,9 +353,15 @@ impl Session {
                 self.lock_type(&catalog, id, RowLock::Update)?;
                 held.push(id);
             }
-            for oid in collations {
-                self.lock_collation(&catalog, oid, RowLock::Update)?;
-                held_collations.push(oid);
+            for object in rows {
+                match object {
+                    Object::Collation(oid) => {
+                        self.lock_collation(&catalog, oid, RowLock::Update)?
+                    }
+                    Object::Operator(oid) => self.lock_operator(&catalog, oid)?,
+                    _ => {}
+                }
+                held_rows.push(object);
             }
             self.forget_own_catalog();
         }
@@ -422,6 +430,12 @@ impl Session {
         if let Object::Collation(oid) = object {
             return match catalog.collation(oid) {
                 Some(known) => self.may_drop_collation(catalog, known, &known.name),
+                None => Ok(()),
+            };
+        }
+        if let Object::Operator(oid) = object {
+            return match catalog.own_operator(oid) {
+                Some(known) => self.may_drop_operator(catalog, known, &known.name),
                 None => Ok(()),
             };
         }
@@ -505,6 +519,11 @@ impl Session {
                 (Object::Collation(oid), _) => {
                     if let Some(known) = catalog.collation(oid) {
                         collation_store::remove(txn, database, known)?;
+                    }
+                }
+                (Object::Operator(oid), _) => {
+                    if let Some(known) = operator_store::newest(txn, database, oid)? {
+                        operator_store::remove(txn, database, &known)?;
                     }
                 }
                 (Object::Extension(oid), _) => {
@@ -629,6 +648,7 @@ fn table_of(catalog: &Catalog, object: Object) -> Option<&Arc<Table>> {
         | Object::Routine(_)
         | Object::Extension(_)
         | Object::Collation(_)
+        | Object::Operator(_)
         | Object::Cast(_) => None,
         Object::Relation(oid) => catalog
             .table_by_oid(oid)
@@ -717,6 +737,7 @@ fn remove_part(
         | Object::Routine(_)
         | Object::Extension(_)
         | Object::Collation(_)
+        | Object::Operator(_)
         | Object::Cast(_) => {}
     }
     Ok(())

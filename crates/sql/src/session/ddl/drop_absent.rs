@@ -1,4 +1,4 @@
-//! DROP of kinds of objects that nobody can make here, and of casts and collations: each name means what is
+//! DROP of kinds of objects that nobody can make here, and of casts, collations and operators: each name means what is
 //! built in, or nothing, or what a user has made.
 //!
 //! ```text
@@ -9,7 +9,7 @@
 //! So scripts that clean up after themselves run, and their author is told the same as by PostgreSQL.
 //!
 //! # Invariant
-//! Nothing but casts and collations is dropped here.
+//! Nothing but casts, collations and operators is dropped here.
 
 use std::sync::Arc;
 
@@ -228,31 +228,24 @@ impl Session {
     }
 
     fn named_operator(&mut self, catalog: &Arc<Catalog>, named: &ObjectWithArgs) -> Result<Named> {
-        let names = texts(&named.objname);
-        check_schema(catalog, &names)?;
-        let types = self.types_named(catalog, &named.objargs)?;
-        let (left, right) = match types.as_slice() {
-            [left, Some(right)] => (*left, *right),
-            _ => return Err(nothing()),
-        };
-        let name = names.last().map_or("", String::as_str);
-        let known = functions::operators_named(name).iter();
-        let left_id = left.unwrap_or(TypeId(0));
-        let mut known = known.filter(|known| known.left == left_id && known.right == right);
-        let full = names.join(".");
-        let (left, before) = match left {
-            Some(left) => (left.to_string(), format!("{left} ")),
-            None => ("NONE".to_owned(), String::new()),
-        };
-        if known.next().is_some() {
-            return Ok(Named::BuiltIn(format!("operator {name}({left},{right})")));
+        let full = texts(&named.objname).join(".");
+        match self.operator_of_name(catalog, named) {
+            Ok((oid, _)) => match catalog.own_operator(oid) {
+                Some(known) => {
+                    self.may_drop_operator(catalog, known, &full)?;
+                    Ok(Named::Made(Object::Operator(oid)))
+                }
+                None => built_in_operator(catalog, oid),
+            },
+            Err(missing) if missing.state() == SqlState::UNDEFINED_FUNCTION => {
+                let said = match check_schema(catalog, &texts(&named.objname)) {
+                    Err(no_schema) => no_schema.message().to_owned(),
+                    Ok(()) => format!("operator {full} does not exist"),
+                };
+                Ok(Named::Nothing(missing, Some(said)))
+            }
+            Err(error) => Err(error),
         }
-        let message = format!("operator does not exist: {before}{full} {right}");
-        let said = format!("operator {full} does not exist");
-        Ok(Named::Nothing(
-            Error::new(SqlState::UNDEFINED_FUNCTION, message),
-            Some(said),
-        ))
     }
 
     fn named_cast(&mut self, catalog: &Arc<Catalog>, names: &[Node]) -> Result<Named> {
@@ -343,6 +336,30 @@ fn check_schema(catalog: &Catalog, names: &[String]) -> Result<()> {
         )),
         _ => Ok(()),
     }
+}
+
+/// What DROP says of an operator that no user has made.
+///
+/// # Errors
+/// 2BP01 for one of an extension.
+fn built_in_operator(catalog: &Catalog, oid: u32) -> Result<Named> {
+    let known = functions::any_operator_by_oid(oid).ok_or_else(nothing)?;
+    let left = match known.left {
+        TypeId::NONE => "NONE".to_owned(),
+        left => left.to_string(),
+    };
+    let what = format!("operator {}({left},{})", known.name, known.right);
+    if functions::operator_by_oid(oid).is_some() {
+        return Ok(Named::BuiltIn(what));
+    }
+    let of = functions::extensions::of_function(known.function.oid);
+    let of = of
+        .and_then(|of| catalog.extension(of.name))
+        .ok_or_else(nothing)?;
+    let extension = Object::Extension(of.oid).describe(catalog, &[]);
+    let message = format!("cannot drop {what} because {extension} requires it");
+    Err(Error::new(SqlState::of("2BP01"), message)
+        .with_hint(format!("You can drop {extension} instead.")))
 }
 
 /// An operator class, or family, of an access method.

@@ -23,6 +23,7 @@ mod inherit;
 mod large_object;
 mod like;
 mod members;
+mod operator;
 mod owned;
 mod partition;
 mod placement;

@@ -16,8 +16,8 @@ use catalog::access::{self, denied, Acl, AclItem, Guarded, Privileges};
 use catalog::cluster::{self, Address};
 use catalog::local::is_local;
 use catalog::{
-    extension_store, store, Catalog, Collation, Database, Extension, Object, Policy, RelationKind,
-    Role, Routine, Schema, Table, TypeBody, SUPERUSER,
+    extension_store, store, Catalog, Collation, Database, Extension, Object, OwnOperator, Policy,
+    RelationKind, Role, Routine, Schema, Table, TypeBody, SUPERUSER,
 };
 use syntax::parser::NodeEnum;
 
@@ -271,6 +271,17 @@ impl Session {
             self.put_collation(&catalog, known, &given)?;
         }
         self.give_large_objects(&catalog, &is_theirs, new.oid)?;
+        for known in catalog.operators.iter() {
+            if !is_theirs(known.owner) {
+                continue;
+            }
+            self.lock_operator(&catalog, known.oid)?;
+            let given = OwnOperator {
+                owner: new.oid,
+                ..(**known).clone()
+            };
+            self.put_operator(&catalog, known, &given)?;
+        }
         for schema in catalog
             .schemas
             .iter()
@@ -356,6 +367,9 @@ impl Session {
             let collations = catalog.collations.iter();
             let collations = collations.filter(|known| is_theirs(known.owner));
             roots.extend(collations.map(|known| Object::Collation(known.oid)));
+            let operators = catalog.operators.iter();
+            let operators = operators.filter(|known| is_theirs(known.owner));
+            roots.extend(operators.map(|known| Object::Operator(known.oid)));
             Ok(roots)
         };
         if !roots(self)?.is_empty() {

@@ -292,6 +292,9 @@ impl Session {
         if object == Ok(ObjectType::ObjectCollation) {
             return self.move_collation(alter);
         }
+        if object == Ok(ObjectType::ObjectOperator) {
+            return self.move_operator(alter);
+        }
         let named = alter.object.as_ref().and_then(|node| node.node.as_ref());
         if let (Ok(object), Some(NodeEnum::ObjectWithArgs(named))) = (object, named) {
             if is_routine(object) {

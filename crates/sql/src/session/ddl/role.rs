@@ -414,6 +414,11 @@ impl Session {
                     .iter()
                     .filter(|known| known.owner == role)
                     .count()
+                + other
+                    .operators
+                    .iter()
+                    .filter(|known| known.owner == role)
+                    .count()
                 + lists.count()
         }))
     }
@@ -522,7 +527,13 @@ fn owned_by(catalog: &Catalog, role: u32, search_path: &[u32]) -> Vec<(u32, Stri
         (known.oid, shown)
     });
     let owned = owned.chain(routines).chain(extensions).chain(defaults);
-    let owned = owned.chain(collations);
+    let operators = catalog.operators.iter();
+    let operators = operators.filter(|known| known.owner == role);
+    let operators = operators.map(|known| {
+        let shown = Object::Operator(known.oid).describe(catalog, search_path);
+        (known.oid, shown)
+    });
+    let owned = owned.chain(collations).chain(operators);
     owned
         .map(|(oid, what)| (oid, format!("owner of {what}")))
         .collect()

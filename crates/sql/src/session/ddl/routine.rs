@@ -959,5 +959,6 @@ pub(super) fn example_call(catalog: &Catalog, routine: &Routine) -> RoutineCall 
         caller: None,
         collation: Collated::default(),
         cast: None,
+        operator: None,
     }
 }

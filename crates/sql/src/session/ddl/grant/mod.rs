@@ -416,6 +416,7 @@ impl Session {
             Ok(ObjectType::ObjectLargeobject) => {
                 self.give_large_object(&catalog, alter.object.as_deref(), &owner)
             }
+            Ok(ObjectType::ObjectOperator) => self.give_operator(alter, owner.oid),
             Ok(ObjectType::ObjectSchema) => {
                 let own = self.current_role(&catalog)?;
                 let old = catalog.schema(&name).cloned().ok_or_else(|| {
