@@ -341,7 +341,7 @@ mod tests {
     #[test]
     fn trees_lie_in_the_first_group_and_are_no_catalog() {
         let tree = tree_of(u32::MAX);
-        assert_eq!(tree.group(), base::FIRST_GROUP);
+        assert_eq!(tree.group(), base::ids::FIRST_GROUP);
         assert!(!tree.is_catalog());
         assert_ne!(tree, tree_of(5));
     }

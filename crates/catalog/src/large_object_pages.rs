@@ -35,6 +35,9 @@ const PAGES_AT_ONCE: u64 = 128;
 /// What writing a page counts for, in the units of [`coro::work`].
 const PAGE_WORK: usize = 4 * ROW_WORK;
 
+/// Is given pages: the object, the number, the bytes.
+pub type TakePage<'t> = dyn FnMut(u32, u32, &[u8]) -> Result<()> + 't;
+
 /// A large object of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -279,7 +282,7 @@ pub fn for_each(
     txn: &mut dyn Reading,
     database: u32,
     object: Option<u32>,
-    take: &mut dyn FnMut(u32, u32, &[u8]) -> Result<()>,
+    take: &mut TakePage<'_>,
 ) -> Result<()> {
     let mut batch = RowBatch::default();
     let mut rest = Some(match object {
