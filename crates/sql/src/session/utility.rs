@@ -589,17 +589,13 @@ impl Session {
         mode: TableLock,
         wait: LockWait,
     ) -> Result<()> {
-        {
-            let catalog = self.current_catalog()?;
-            let mut all = catalog.below(view);
-            all.extend(catalog.heirs(view));
-            for table in all {
-                let Some(open) = &mut self.open else {
-                    return Err(Error::internal("nothing is open"));
-                };
-                let locked = open.txn.lock_table(table.tree, mode, wait);
-                locked.map_err(|error| named_table(error, &table))?;
-            }
+        let catalog = self.current_catalog()?;
+        for table in catalog.below(view).iter().chain(&catalog.heirs(view)) {
+            let Some(open) = &mut self.open else {
+                return Err(Error::internal("nothing is open"));
+            };
+            let locked = open.txn.lock_table(table.tree, mode, wait);
+            locked.map_err(|error| named_table(error, table))?;
         }
         let query = view.view.as_ref();
         let Some(query) = query.filter(|_| view.kind == RelationKind::View) else {
