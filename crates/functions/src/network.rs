@@ -172,7 +172,8 @@ pub(crate) fn add_to(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
 }
 
 pub(crate) fn subtract(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
-    moved(args.network(0)?, -i128::from(args.int(1)?))
+    // The smallest number stays what it is when its sign is turned, as in PostgreSQL.
+    moved(args.network(0)?, i128::from(args.int(1)?.wrapping_neg()))
 }
 
 pub(crate) fn difference(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {

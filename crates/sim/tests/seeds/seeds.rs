@@ -90,12 +90,12 @@ fn twenty_seeds_of_five_nodes() {
 }
 
 #[test]
-fn thirty_seeds_of_three_groups() {
+fn forty_seeds_of_three_groups() {
     let file = (
         "crates/sim/tests/seeds/groups.toml",
         include_str!("groups.toml"),
     );
-    let totals = run_mixed(3, 30, Some(file));
+    let totals = run_mixed(3, 40, Some(file));
     assert!(totals.faults.of(Fault::LeaderCrash) >= FAULTS_OF_FEW_SEEDS_MIN);
 }
 
