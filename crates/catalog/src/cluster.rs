@@ -554,24 +554,31 @@ pub(super) fn load_settings(txn: &mut dyn Reading) -> Result<Vec<RoleSettings>> 
     Ok(settings)
 }
 
-/// Reads the types that users have made in a database.
-pub(super) fn load_user_types(txn: &mut dyn Reading, database: u32) -> Result<Vec<UserType>> {
-    let mut user_types = Vec::new();
-    store::scan(txn, USER_TYPES, &[database], 2, |_, row| {
-        user_types.push(user_type::decode(row)?);
+/// Reads the rows of a database in a tree of the catalog whose keys have so many parts.
+fn load_rows<T>(
+    txn: &mut dyn Reading,
+    (tree, parts): (TreeId, usize),
+    database: u32,
+    decode: impl Fn(&[u32], &[u8]) -> Result<T>,
+) -> Result<Vec<T>> {
+    let mut rows = Vec::new();
+    store::scan(txn, tree, &[database], parts, |oids, row| {
+        rows.push(decode(oids, row)?);
         Ok(())
     })?;
-    Ok(user_types)
+    Ok(rows)
+}
+
+/// Reads the types that users have made in a database.
+pub(super) fn load_user_types(txn: &mut dyn Reading, database: u32) -> Result<Vec<UserType>> {
+    load_rows(txn, (USER_TYPES, 2), database, |_, row| {
+        user_type::decode(row)
+    })
 }
 
 /// Reads the functions and procedures of a database.
 pub(super) fn load_routines(txn: &mut dyn Reading, database: u32) -> Result<Vec<Routine>> {
-    let mut routines = Vec::new();
-    store::scan(txn, ROUTINES, &[database], 2, |_, row| {
-        routines.push(routine::decode(row)?);
-        Ok(())
-    })?;
-    Ok(routines)
+    load_rows(txn, (ROUTINES, 2), database, |_, row| routine::decode(row))
 }
 
 /// Reads the extensions of a database.
@@ -579,23 +586,15 @@ pub(super) fn load_extensions(
     txn: &mut dyn Reading,
     database: u32,
 ) -> Result<Vec<super::Extension>> {
-    let mut extensions = Vec::new();
-    store::scan(txn, layout::EXTENSIONS, &[database], 2, |_, row| {
-        extensions.push(super::extension::decode(row)?);
-        Ok(())
-    })?;
-    Ok(extensions)
+    let of = (layout::EXTENSIONS, 2);
+    load_rows(txn, of, database, |_, row| super::extension::decode(row))
 }
 
 /// Reads the casts that users have made in a database.
 pub(super) fn load_casts(txn: &mut dyn Reading, database: u32) -> Result<Vec<super::OwnCast>> {
-    let mut casts = Vec::new();
-    store::scan(txn, layout::CASTS, &[database], 3, |oids, row| {
-        let (source, target) = (TypeId(oids[1]), TypeId(oids[2]));
-        casts.push(super::cast::decode(source, target, row)?);
-        Ok(())
-    })?;
-    Ok(casts)
+    load_rows(txn, (layout::CASTS, 3), database, |oids, row| {
+        super::cast::decode(TypeId(oids[1]), TypeId(oids[2]), row)
+    })
 }
 
 /// Reads the collations that users have made in a database.
@@ -603,12 +602,9 @@ pub(super) fn load_collations(
     txn: &mut dyn Reading,
     database: u32,
 ) -> Result<Vec<super::Collation>> {
-    let mut collations = Vec::new();
-    store::scan(txn, layout::COLLATIONS, &[database], 2, |oids, row| {
-        collations.push(super::collation::decode(oids[1], row)?);
-        Ok(())
-    })?;
-    Ok(collations)
+    load_rows(txn, (layout::COLLATIONS, 2), database, |oids, row| {
+        super::collation::decode(oids[1], row)
+    })
 }
 
 /// Reads the operators that users have made in a database.
@@ -616,12 +612,9 @@ pub(super) fn load_operators(
     txn: &mut dyn Reading,
     database: u32,
 ) -> Result<Vec<super::OwnOperator>> {
-    let mut operators = Vec::new();
-    store::scan(txn, layout::OPERATORS, &[database], 2, |oids, row| {
-        operators.push(super::operator::decode(oids[1], row)?);
-        Ok(())
-    })?;
-    Ok(operators)
+    load_rows(txn, (layout::OPERATORS, 2), database, |oids, row| {
+        super::operator::decode(oids[1], row)
+    })
 }
 
 /// Reads what ANALYZE has found in a database.
@@ -629,12 +622,9 @@ fn load_statistics(
     txn: &mut dyn Reading,
     database: u32,
 ) -> Result<Vec<(statistics::Place, statistics::Known)>> {
-    let mut all = Vec::new();
-    store::scan(txn, STATISTICS, &[database], 4, |oids, row| {
-        all.push((statistics::place_of(oids), statistics::decode(row)?));
-        Ok(())
-    })?;
-    Ok(all)
+    load_rows(txn, (STATISTICS, 4), database, |oids, row| {
+        Ok((statistics::place_of(oids), statistics::decode(row)?))
+    })
 }
 
 /// Forgets all that ANALYZE has found of a database, a table, or a column, by what the keys begin with.

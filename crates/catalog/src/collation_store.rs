@@ -1,6 +1,6 @@
 //! The rows of collations ([`super::collation`]), as DDL writes them.
 
-use base::engine::{LockWait, LockedRow, Locking, RowLock, Transaction};
+use base::engine::{Locking, RowLock, Transaction};
 use base::{Error, Result, SqlState};
 
 use super::cluster::{self, Address};
@@ -63,9 +63,5 @@ pub fn remove(txn: &mut dyn Transaction, database: u32, gone: &Collation) -> Res
 /// # Errors
 /// As PostgreSQL, where somebody has removed it meanwhile.
 pub fn hold(txn: &mut dyn Locking, database: u32, oid: u32, strength: RowLock) -> Result<()> {
-    let key = oid_key(&[database, oid]);
-    match txn.lock_row(COLLATIONS, &key, strength, LockWait::Block, &mut Vec::new())? {
-        LockedRow::Unchanged | LockedRow::Changed => Ok(()),
-        LockedRow::Gone | LockedRow::Skipped => Err(Error::internal("tuple concurrently deleted")),
-    }
+    store::hold(txn, COLLATIONS, &oid_key(&[database, oid]), strength)
 }

@@ -1,7 +1,7 @@
 //! The rows of operators ([`super::operator`]), as DDL writes them.
 
-use base::engine::{LockWait, LockedRow, Locking, RowBatch, RowLock, Transaction};
-use base::{Error, KeyRange, Result, SqlState};
+use base::engine::{Locking, RowLock, Transaction};
+use base::{Error, Result, SqlState};
 
 use super::cluster::{self, Address};
 use super::layout::OPERATORS;
@@ -141,13 +141,8 @@ pub fn remove(txn: &mut dyn Transaction, database: u32, gone: &OwnOperator) -> R
 
 /// The newest that is known of an operator, with what this transaction has changed.
 pub fn newest(txn: &mut dyn Transaction, database: u32, oid: u32) -> Result<Option<OwnOperator>> {
-    let key = oid_key(&[database, oid]);
-    let mut batch = RowBatch::default();
-    txn.scan_newest(OPERATORS, &KeyRange::point(&key), 1, &mut batch)?;
-    match batch.is_empty() {
-        true => Ok(None),
-        false => decode(oid, batch.get(0).1).map(Some),
-    }
+    let row = store::newest(txn, OPERATORS, &oid_key(&[database, oid]))?;
+    row.map(|row| decode(oid, &row)).transpose()
 }
 
 /// Locks an operator until the end of the transaction: [`RowLock::Update`] to change or to drop it,
@@ -156,9 +151,5 @@ pub fn newest(txn: &mut dyn Transaction, database: u32, oid: u32) -> Result<Opti
 /// # Errors
 /// As PostgreSQL, where somebody has removed it meanwhile.
 pub fn hold(txn: &mut dyn Locking, database: u32, oid: u32, strength: RowLock) -> Result<()> {
-    let key = oid_key(&[database, oid]);
-    match txn.lock_row(OPERATORS, &key, strength, LockWait::Block, &mut Vec::new())? {
-        LockedRow::Unchanged | LockedRow::Changed => Ok(()),
-        LockedRow::Gone | LockedRow::Skipped => Err(Error::internal("tuple concurrently deleted")),
-    }
+    store::hold(txn, OPERATORS, &oid_key(&[database, oid]), strength)
 }

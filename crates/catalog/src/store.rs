@@ -264,12 +264,30 @@ pub fn duplicate_relation(name: &str) -> Error {
 
 /// The newest that is known of a table, with what this transaction has changed.
 pub fn newest_table(txn: &mut dyn Reading, database: u32, oid: u32) -> Result<Option<Table>> {
-    let key = oid_key(&[database, oid]);
+    let row = newest(txn, RELATIONS, &oid_key(&[database, oid]))?;
+    row.map(|row| descriptor::decode(&row)).transpose()
+}
+
+/// The newest that is known of a row, with what this transaction has changed.
+pub(super) fn newest(txn: &mut dyn Reading, tree: TreeId, key: &[u8]) -> Result<Option<Vec<u8>>> {
     let mut batch = RowBatch::default();
-    txn.scan_newest(RELATIONS, &KeyRange::point(&key), 1, &mut batch)?;
-    match batch.is_empty() {
-        true => Ok(None),
-        false => descriptor::decode(batch.get(0).1).map(Some),
+    txn.scan_newest(tree, &KeyRange::point(key), 1, &mut batch)?;
+    Ok((!batch.is_empty()).then(|| batch.get(0).1.to_vec()))
+}
+
+/// Locks a row of the catalog until the end of the transaction.
+///
+/// # Errors
+/// As PostgreSQL, where somebody has removed it meanwhile.
+pub(super) fn hold(
+    txn: &mut dyn Locking,
+    tree: TreeId,
+    key: &[u8],
+    strength: RowLock,
+) -> Result<()> {
+    match txn.lock_row(tree, key, strength, LockWait::Block, &mut Vec::new())? {
+        LockedRow::Unchanged | LockedRow::Changed => Ok(()),
+        LockedRow::Gone | LockedRow::Skipped => Err(Error::internal("tuple concurrently deleted")),
     }
 }
 
@@ -287,12 +305,12 @@ pub fn seen_table(txn: &mut dyn Reading, database: u32, oid: u32) -> Result<Opti
 /// # Errors
 /// As PostgreSQL, where somebody has removed it meanwhile.
 pub fn hold_table(txn: &mut dyn Locking, database: u32, oid: u32) -> Result<()> {
-    let key = oid_key(&[database, oid]);
-    let (strength, wait) = (RowLock::NoKeyUpdate, LockWait::Block);
-    match txn.lock_row(RELATIONS, &key, strength, wait, &mut Vec::new())? {
-        LockedRow::Unchanged | LockedRow::Changed => Ok(()),
-        LockedRow::Gone | LockedRow::Skipped => Err(Error::internal("tuple concurrently deleted")),
-    }
+    hold(
+        txn,
+        RELATIONS,
+        &oid_key(&[database, oid]),
+        RowLock::NoKeyUpdate,
+    )
 }
 
 /// Replaces the row of a table. Names and trees are the caller's affair.

@@ -1,10 +1,7 @@
 //! The rows of types of one's own ([`super::user_type`]): DDL writes them, and whoever uses a type
 //! for something that lasts holds them.
 
-use base::engine::{
-    Inserted, LockWait, LockedRow, Locking, Reading, RowBatch, RowLock, Transaction,
-};
-use base::key::KeyRange;
+use base::engine::{Inserted, Locking, Reading, RowLock, Transaction};
 use base::{Error, Result};
 
 use super::access::Guarded;
@@ -88,21 +85,11 @@ pub fn remove(txn: &mut dyn Transaction, database: u32, gone: &UserType) -> Resu
 /// # Errors
 /// As PostgreSQL, where somebody has removed it meanwhile.
 pub fn hold(txn: &mut dyn Locking, database: u32, id: TypeId, strength: RowLock) -> Result<()> {
-    let key = oid_key(&[database, id.0]);
-    let wait = LockWait::Block;
-    match txn.lock_row(USER_TYPES, &key, strength, wait, &mut Vec::new())? {
-        LockedRow::Unchanged | LockedRow::Changed => Ok(()),
-        LockedRow::Gone | LockedRow::Skipped => Err(Error::internal("tuple concurrently deleted")),
-    }
+    store::hold(txn, USER_TYPES, &oid_key(&[database, id.0]), strength)
 }
 
 /// The newest that is known of a type, with what this transaction has changed.
 pub fn newest(txn: &mut dyn Reading, database: u32, id: TypeId) -> Result<Option<UserType>> {
-    let key = oid_key(&[database, id.0]);
-    let mut batch = RowBatch::default();
-    txn.scan_newest(USER_TYPES, &KeyRange::point(&key), 1, &mut batch)?;
-    match batch.is_empty() {
-        true => Ok(None),
-        false => decode(batch.get(0).1).map(Some),
-    }
+    let row = store::newest(txn, USER_TYPES, &oid_key(&[database, id.0]))?;
+    row.map(|row| decode(&row)).transpose()
 }
