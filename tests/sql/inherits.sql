@@ -192,6 +192,48 @@ alter table bax_a drop column e;
 select attname, attislocal, attinhcount from pg_attribute where attrelid = 'hrx_d'::regclass and attnum > 0 and not attisdropped order by attnum;
 alter table bax_a drop column c;
 select * from hrx_d order by k;
+-- What is in a primary key is no NULL of heirs either.
+create table knx_a (a int, b text);
+create table knx_b () inherits (knx_a);
+insert into knx_b values (null, 'x');
+alter table knx_a add primary key (a);
+alter table only knx_a add constraint a_key primary key (a);
+alter table knx_a drop constraint a_key;
+update knx_b set a = 1;
+create unique index a_key on knx_a (a);
+alter table knx_a add primary key using index a_key;
+insert into knx_b values (null, 'x');
+alter table knx_a drop constraint a_key;
+delete from knx_b;
+alter table knx_a add column z int primary key;
+select attname, attnotnull from pg_attribute where attrelid = 'knx_b'::regclass and attnum > 0 order by attnum;
+insert into knx_b (a) values (1);
+drop table knx_b;
+drop table knx_a;
+-- Domains are types of their own, and ladders of heirs are gone over once.
+create domain whole as int;
+create table knx_a (a int);
+create table knx_b (a whole);
+alter table knx_b inherit knx_a;
+drop table knx_b;
+drop table knx_a;
+drop domain whole;
+do $$ begin
+  execute 'create table knx_0a (k int)';
+  execute 'create table knx_0b () inherits (knx_0a)';
+  for i in 1..24 loop
+    execute format('create table knx_%sa () inherits (knx_%sa, knx_%sb)', i, i - 1, i - 1);
+    execute format('create table knx_%sb () inherits (knx_%sa, knx_%sb)', i, i - 1, i - 1);
+  end loop;
+end $$;
+set statement_timeout = '10s';
+alter table knx_0a inherit knx_24a;
+insert into knx_24b values (1);
+select count(*) from knx_0a;
+reset statement_timeout;
+set client_min_messages = warning;
+drop table knx_0a cascade;
+reset client_min_messages;
 -- INHERIT and NO INHERIT.
 create table knx_a (k int not null, v text, x int, constraint v_short check (length(v) < 9));
 alter table knx_a inherit bax_a;

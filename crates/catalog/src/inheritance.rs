@@ -107,10 +107,12 @@ impl Catalog {
             .count()
     }
 
-    /// How many parents of a table hand a CHECK constraint of that name on to it.
+    /// How many parents of a table, or of a partition, hand a CHECK constraint of that name on to it.
     pub fn inherited_check(&self, table: &Table, name: &str) -> usize {
         let hands_on = |check: &Check| check.name == name && !check.no_inherit;
-        let parents = self.parents(table).into_iter();
+        let of = table.partition_of.iter();
+        let of = of.filter_map(|of| self.table_by_oid(of.parent));
+        let parents = self.parents(table).into_iter().chain(of);
         parents
             .filter(|parent| parent.checks.iter().any(hands_on))
             .count()
@@ -126,36 +128,23 @@ impl Catalog {
             return (1, false);
         }
         let own = table.inheritance.as_ref();
-        match self.inherited_column(table, &column.name) {
-            0 => (0, true),
-            count => (
-                count,
-                own.is_some_and(|own| own.local_columns.contains(&place)),
-            ),
-        }
+        let is_local = own.is_some_and(|own| own.local_columns.contains(&place));
+        let count = self.inherited_column(table, &column.name);
+        (count, count == 0 || is_local)
     }
 
     /// How many parents a CHECK constraint of a table has, and whether it is the table's own as well.
     pub fn check_origin(&self, table: &Table, check: &Check) -> (usize, bool) {
-        let of = table.partition_of.as_ref();
-        if let Some(parent) = of.and_then(|of| self.table_by_oid(of.parent)) {
-            let inherited = parent.checks.iter().any(|known| known.name == check.name);
-            return (usize::from(inherited), !inherited);
-        }
         let own = table.inheritance.as_ref();
-        match self.inherited_check(table, &check.name) {
-            0 => (0, true),
-            count => (
-                count,
-                own.is_some_and(|own| own.local_checks.contains(&check.oid)),
-            ),
-        }
+        let is_local = own.is_some_and(|own| own.local_checks.contains(&check.oid));
+        let count = self.inherited_check(table, &check.name);
+        (count, count == 0 || is_local)
     }
 
     /// Whether a table inherits from another, through others too.
     pub fn inherits(&self, table: &Table, from: u32) -> bool {
-        let mut parents = self.parents(table).into_iter();
-        parents.any(|parent| parent.oid == from || self.inherits(parent, from))
+        let from = self.table_by_oid(from).filter(|from| from.has_children());
+        from.is_some_and(|from| self.heirs(from).iter().any(|heir| heir.oid == table.oid))
     }
 
     /// The children of a table, by oid.

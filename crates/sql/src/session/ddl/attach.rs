@@ -15,7 +15,7 @@ use super::super::Session;
 use super::alter::about;
 use catalog::local::is_local;
 use catalog::partition::{Bound, PartitionOf};
-use catalog::{Identity, RelationKind, RelationRef, Table};
+use catalog::{Column, Identity, RelationKind, RelationRef, Table};
 use execution::exec::program::Evaluate;
 use syntax::parser::NodeEnum;
 use types::Datum;
@@ -35,6 +35,26 @@ fn command_of(command: &AlterTableCmd) -> Result<&PartitionCmd> {
     }
 }
 
+/// Refuses a column of a table that is of another type, or under another collation, than the one above it.
+///
+/// # Errors
+/// 42804, 42P21.
+pub(super) fn check_same_type(table: &Table, own: &Column, above: &Column) -> Result<()> {
+    let differs = |what: &str| {
+        format!(
+            "child table \"{}\" has different {what} for column \"{}\"",
+            table.name, above.name
+        )
+    };
+    if own.declared() != above.declared() {
+        return Err(mismatch(differs("type")));
+    }
+    if own.collation != above.collation {
+        return Err(Error::new(SqlState::of("42P21"), differs("collation")));
+    }
+    Ok(())
+}
+
 /// Refuses a table as a child of another when it lacks a column of that or a CHECK constraint, or has it
 /// otherwise.
 ///
@@ -47,21 +67,7 @@ pub(super) fn check_has_all(parent: &Table, table: &Table) -> Result<()> {
             mismatch(format!("child table is missing column \"{}\"", column.name))
         })?;
         let own = &table.columns[place];
-        if (own.type_id, own.typmod) != (column.type_id, column.typmod) {
-            return Err(mismatch(format!(
-                "child table \"{name}\" has different type for column \"{}\"",
-                column.name
-            )));
-        }
-        if own.collation != column.collation {
-            return Err(Error::new(
-                SqlState::of("42P21"),
-                format!(
-                    "child table \"{name}\" has different collation for column \"{}\"",
-                    column.name
-                ),
-            ));
-        }
+        check_same_type(table, own, column)?;
         if column.not_null && !own.not_null {
             return Err(mismatch(format!(
                 "column \"{}\" in child table must be marked NOT NULL",

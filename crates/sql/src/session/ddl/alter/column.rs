@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use base::engine::TreeKind;
 use base::{Error, Result, SqlState};
-use pg_query::protobuf::{AlterTableCmd, AlterTableType, ColumnDef, DropBehavior};
+use pg_query::protobuf::{
+    AlterTableCmd, AlterTableType, ColumnDef, ConstrType, Constraint, DropBehavior,
+};
 
 use super::super::super::in_use::Using;
 use super::super::super::utility::option_text;
@@ -59,6 +61,15 @@ impl Session {
         if let (Some(sequence), Some(open)) = (&sequence, &mut self.open) {
             store::insert_table(open.txn.as_mut(), catalog, sequence)?;
             self.changed_catalog();
+        }
+        let is_primary =
+            |added: &(Constraint, _)| added.0.contype == ConstrType::ConstrPrimary as i32;
+        if old.has_children() && constraints.iter().any(is_primary) {
+            // The heirs' have no NULLs either, as in PostgreSQL.
+            new.columns
+                .last_mut()
+                .iter_mut()
+                .for_each(|column| column.not_null = true);
         }
         self.fill_column(old, new.clone())?;
         if old.kind == RelationKind::Partitioned || old.has_children() {
@@ -165,7 +176,9 @@ impl Session {
             let place = below.column(&command.name);
             roots.extend(place.map(|place| Object::Column(below.oid, place)));
         }
-        self.with_below(table.oid, command)?;
+        if table.has_children() {
+            self.with_below(table.oid, command)?;
+        }
         let catalog = self.current_catalog()?;
         roots.extend(columns_with(&catalog, table, &command.name));
         let cascade = command.behavior == DropBehavior::DropCascade as i32;

@@ -71,13 +71,12 @@ impl Session {
             };
         }
         self.put_table(&new)?;
-        if kind == Ok(ConstrType::ConstrCheck) && old.kind == RelationKind::Partitioned {
-            return self.add_check_below(&new, command, sink);
-        }
-        if kind == Ok(ConstrType::ConstrCheck) && old.has_children() && !constraint.is_no_inherit {
+        let is_check = kind == Ok(ConstrType::ConstrCheck);
+        if is_check && !constraint.is_no_inherit {
             self.add_check_below(&new, command, sink)?;
         }
-        if constraint.skip_validation {
+        let has_rows = old.kind != RelationKind::Partitioned;
+        if constraint.skip_validation || is_check && !has_rows {
             return Ok(());
         }
         let (_, table) = self.own_table(old.oid)?;
@@ -343,7 +342,9 @@ impl Session {
         };
         let mut roots = vec![Object::Constraint(oid)];
         if table.checks.iter().any(|check| check.oid == oid) {
-            self.with_below(table.oid, command)?;
+            if table.has_children() {
+                self.with_below(table.oid, command)?;
+            }
             let catalog = self.current_catalog()?;
             roots.extend(checks_with(&catalog, table, &command.name));
             let below = catalog.below(table);

@@ -22,10 +22,11 @@ use base::{Error, Result, SqlState};
 use pg_query::protobuf::{AlterTableCmd, AlterTableType as Type, ConstrType, Constraint, RangeVar};
 
 use super::super::super::{NoticeSeverity, Session, Sink};
-use super::super::attach::check_has_all;
+use super::super::attach::{check_has_all, check_same_type};
 use super::super::inherit::check_persistence;
+use super::super::texts;
 use super::{constraint_of, constraint_said, is_retype};
-use catalog::{Catalog, Column, Object, RelationKind, Table};
+use catalog::{Catalog, Object, RelationKind, Table};
 use syntax::parser::NodeEnum;
 
 /// 42P16.
@@ -37,28 +38,42 @@ fn check_of(table: &Table, name: &str) -> Option<usize> {
     table.checks.iter().position(|check| check.name == name)
 }
 
-/// Refuses to change what a table has from its parents.
-fn refuse_inherited(catalog: &Catalog, table: &Table, command: &AlterTableCmd) -> Result<()> {
+/// Refuses to change what a table, or a partition, has from those above it.
+///
+/// # Errors
+/// 42P16.
+pub(super) fn refuse_inherited(
+    catalog: &Catalog,
+    table: &Table,
+    command: &AlterTableCmd,
+) -> Result<()> {
     let name = &command.name;
     let kind = Type::try_from(command.subtype).unwrap_or(Type::Undefined);
-    let is_column = || catalog.inherited_column(table, name) > 0 && table.column(name).is_some();
-    match kind {
-        Type::AtDropColumn if is_column() => Err(definition(format!(
-            "cannot drop inherited column \"{name}\""
-        ))),
-        Type::AtAlterColumnType if is_column() => Err(definition(format!(
-            "cannot alter inherited column \"{name}\""
-        ))),
-        Type::AtDropConstraint
-            if check_of(table, name).is_some() && catalog.inherited_check(table, name) > 0 =>
-        {
-            Err(definition(format!(
-                "cannot drop inherited constraint \"{name}\" of relation \"{}\"",
-                table.name
-            )))
+    let refused = match kind {
+        Type::AtDropColumn if has_column_from_above(catalog, table, name) => {
+            format!("cannot drop inherited column \"{name}\"")
         }
-        _ => Ok(()),
-    }
+        Type::AtAlterColumnType if has_column_from_above(catalog, table, name) => {
+            format!("cannot alter inherited column \"{name}\"")
+        }
+        Type::AtDropConstraint if has_check_from_above(catalog, table, name) => format!(
+            "cannot drop inherited constraint \"{name}\" of relation \"{}\"",
+            table.name
+        ),
+        _ => return Ok(()),
+    };
+    Err(definition(refused))
+}
+
+/// Whether a table has a column of that name from a table above it.
+pub(super) fn has_column_from_above(catalog: &Catalog, table: &Table, name: &str) -> bool {
+    let place = table.column(name);
+    place.is_some_and(|place| catalog.column_origin(table, place).0 > 0)
+}
+
+/// Whether a table has a CHECK constraint of that name from a table above it.
+pub(super) fn has_check_from_above(catalog: &Catalog, table: &Table, name: &str) -> bool {
+    check_of(table, name).is_some() && catalog.inherited_check(table, name) > 0
 }
 
 /// Refuses what ONLY would leave undone in heirs, of which there are some.
@@ -122,7 +137,13 @@ impl Session {
             Type::AtValidateConstraint => check_of(table, &command.name).is_some(),
             _ => false,
         };
-        if only || !goes_down || !table.has_children() {
+        if only || !table.has_children() {
+            return Ok(false);
+        }
+        if !goes_down {
+            for name in primary_key_columns(table, command) {
+                self.set_not_null_below(table, &name, command)?;
+            }
             return Ok(false);
         }
         let all = self.with_below(table.oid, command)?;
@@ -140,6 +161,23 @@ impl Session {
             self.alter_step(text, table.oid, (group, only), sink)?;
         }
         Ok(true)
+    }
+
+    /// Refuses NULL in a column of all heirs of a table, for it is to be in the table's primary key.
+    fn set_not_null_below(
+        &mut self,
+        table: &Table,
+        name: &str,
+        command: &AlterTableCmd,
+    ) -> Result<()> {
+        let named = AlterTableCmd {
+            name: name.to_owned(),
+            ..AlterTableCmd::default()
+        };
+        for heir in &self.with_below(table.oid, command)?[1..] {
+            self.alter_not_null(heir, &named, true)?;
+        }
+        Ok(())
     }
 
     /// Gives the children of a table its newest column, and theirs. One may have it already, or have got it
@@ -165,7 +203,7 @@ impl Session {
                 self.add_column_to_children(&new, given, sink)?;
                 continue;
             };
-            check_same(&child, place, column)?;
+            check_same_type(&child, &child.columns[place], column)?;
             let message = format!(
                 "merging definition of column \"{}\" for child \"{}\"",
                 column.name, child.name
@@ -289,6 +327,22 @@ impl Session {
     }
 }
 
+/// The columns of the primary key that a command adds; none if it adds none.
+fn primary_key_columns(table: &Table, command: &AlterTableCmd) -> Vec<String> {
+    let constraint = constraint_said(command);
+    let is_primary = constraint_of(command) == Some(ConstrType::ConstrPrimary);
+    let Some(constraint) = constraint.filter(|_| is_primary) else {
+        return Vec::new();
+    };
+    let named = texts(&constraint.keys).into_iter();
+    let mut indexes = table.indexes.iter();
+    let used = indexes.find(|index| index.name == constraint.indexname);
+    let places = used.iter().flat_map(|index| &index.columns);
+    let of_index = places.map(|column| table.columns[column.column].name.clone());
+    let is_live = |name: &String| table.column(name).is_some();
+    named.chain(of_index).filter(is_live).collect()
+}
+
 fn named_parent(command: &AlterTableCmd) -> Result<&RangeVar> {
     match command.def.as_ref().and_then(|node| node.node.as_ref()) {
         Some(NodeEnum::RangeVar(range)) => Ok(range),
@@ -300,24 +354,6 @@ fn note_own<T: PartialEq>(own: &mut Vec<T>, one: T) {
     if !own.contains(&one) {
         own.push(one);
     }
-}
-
-fn check_same(child: &Table, place: usize, column: &Column) -> Result<()> {
-    let known = &child.columns[place];
-    let differs = |what: &str, state| {
-        let message = format!(
-            "child table \"{}\" has different {what} for column \"{}\"",
-            child.name, column.name
-        );
-        Err(Error::new(state, message))
-    };
-    if known.declared() != column.declared() {
-        return differs("type", SqlState::DATATYPE_MISMATCH);
-    }
-    if known.collation != column.collation {
-        return differs("collation", SqlState::of("42P21"));
-    }
-    Ok(())
 }
 
 /// The first heir of a table that has something from another parent as well, which is not among them all.
@@ -335,44 +371,50 @@ pub(super) fn has_other_parent<'t>(
 
 /// The columns of heirs that go with a column of a table: those that are nobody else's.
 pub(super) fn columns_with(catalog: &Catalog, table: &Table, name: &str) -> Vec<Object> {
-    let mut going = vec![table.oid];
-    let mut columns = Vec::new();
-    for heir in catalog.heirs(table) {
-        let Some(place) = heir.column(name) else {
-            continue;
-        };
-        let has = |parent: &&Arc<Table>| parent.column(name).is_some();
-        let mut parents = catalog.parents(&heir).into_iter().filter(has);
-        let is_own = catalog.column_origin(&heir, place).1;
-        if !is_own && parents.all(|parent| going.contains(&parent.oid)) {
-            going.push(heir.oid);
-            columns.push(Object::Column(heir.oid, place));
-        }
-    }
-    columns
+    let has = |table: &Table| table.column(name).is_some();
+    parts_with(catalog, table, has, |heir| {
+        let place = heir.column(name)?;
+        let is_own = catalog.column_origin(heir, place).1;
+        Some((Object::Column(heir.oid, place), is_own))
+    })
 }
 
 /// The CHECK constraints of heirs that go with one of a table: those that are nobody else's.
 pub(super) fn checks_with(catalog: &Catalog, table: &Table, name: &str) -> Vec<Object> {
-    let handed_on = |table: &Table| {
+    let hands_on = |table: &Table| {
         let mut checks = table.checks.iter();
         checks.any(|check| check.name == name && !check.no_inherit)
     };
-    if !handed_on(table) {
-        return Vec::new();
+    parts_with(catalog, table, hands_on, |heir| {
+        let check = &heir.checks[check_of(heir, name)?];
+        let is_own = catalog.check_origin(heir, check).1;
+        Some((Object::Constraint(check.oid), is_own))
+    })
+}
+
+/// What heirs of a table have from it, and from nobody who keeps it: `part` says what one of them has, and
+/// whether that is its own as well.
+fn parts_with(
+    catalog: &Catalog,
+    table: &Table,
+    hands_on: impl Fn(&Table) -> bool,
+    part: impl Fn(&Table) -> Option<(Object, bool)>,
+) -> Vec<Object> {
+    let mut parts = Vec::new();
+    if !hands_on(table) {
+        return parts;
     }
     let mut going = vec![table.oid];
-    let mut checks = Vec::new();
     for heir in catalog.heirs(table) {
-        let Some(place) = check_of(&heir, name) else {
+        let Some((object, is_own)) = part(&heir) else {
             continue;
         };
         let mut parents = catalog.parents(&heir).into_iter();
-        let stays = parents.any(|parent| handed_on(parent) && !going.contains(&parent.oid));
-        if !stays && !catalog.check_origin(&heir, &heir.checks[place]).1 {
+        let stays = parents.any(|parent| hands_on(parent) && !going.contains(&parent.oid));
+        if !is_own && !stays {
             going.push(heir.oid);
-            checks.push(Object::Constraint(heir.checks[place].oid));
+            parts.push(object);
         }
     }
-    checks
+    parts
 }

@@ -20,7 +20,9 @@ use pg_query::protobuf::{AlterTableCmd, AlterTableType as Type, ConstrType};
 use super::super::super::{NoticeSeverity, Session, Sink};
 use super::super::partition::adds_key;
 use super::constraint::constraint_oid;
-use super::inherited::has_other_parent;
+use super::inherited::{
+    has_check_from_above, has_column_from_above, has_other_parent, refuse_inherited,
+};
 use super::rename::Part;
 use super::{constraint_of, lock_of};
 use catalog::partition::column_map;
@@ -39,12 +41,6 @@ fn parent_of<'c>(catalog: &'c Catalog, table: &Table) -> Option<&'c Arc<Table>> 
     catalog.table_by_oid(of.parent)
 }
 
-/// Whether a partition has a CHECK constraint from its parent.
-fn has_from_parent(catalog: &Catalog, table: &Table, check: &str) -> bool {
-    let parent = parent_of(catalog, table);
-    parent.is_some_and(|parent| parent.checks.iter().any(|known| known.name == check))
-}
-
 /// Refuses what ALTER TABLE cannot do to partitioned tables and partitions.
 pub(super) fn refuse(catalog: &Catalog, table: &Table, command: &AlterTableCmd) -> Result<()> {
     let kind = Type::try_from(command.subtype).unwrap_or(Type::Undefined);
@@ -57,18 +53,13 @@ pub(super) fn refuse(catalog: &Catalog, table: &Table, command: &AlterTableCmd) 
     let Some(parent) = parent_of(catalog, table) else {
         return Ok(());
     };
+    refuse_inherited(catalog, table, command)?;
     let name = &command.name;
     match kind {
         Type::AtAddColumn => Err(Error::new(
             SqlState::WRONG_OBJECT_TYPE,
             "cannot add column to a partition",
         )),
-        Type::AtDropColumn if table.column(name).is_some() => Err(definition(format!(
-            "cannot drop inherited column \"{name}\""
-        ))),
-        Type::AtAlterColumnType if table.column(name).is_some() => Err(definition(format!(
-            "cannot alter inherited column \"{name}\""
-        ))),
         Type::AtDropNotNull => match parent.column(name).map(|place| &parent.columns[place]) {
             Some(column) if column.not_null => Err(definition(format!(
                 "column \"{name}\" is marked NOT NULL in parent table"
@@ -80,7 +71,7 @@ pub(super) fn refuse(catalog: &Catalog, table: &Table, command: &AlterTableCmd) 
             let keys = table.foreign_keys.iter().filter(|own| own.name == *name);
             let oids = indexes.map(|own| own.oid).chain(keys.map(|own| own.oid));
             let mut parts = oids.map(|oid| table.part_above(oid));
-            match parts.any(|above| above.is_some()) || has_from_parent(catalog, table, name) {
+            match parts.any(|above| above.is_some()) {
                 true => Err(definition(format!(
                     "cannot drop inherited constraint \"{name}\" of relation \"{}\"",
                     table.name
@@ -400,15 +391,8 @@ impl Session {
             return Ok(vec![table.clone()]);
         }
         let (noun, is_from_parent) = match part {
-            Part::Column => {
-                let is_inherited = catalog.inherited_column(table, name) > 0;
-                ("column", table.partition_of.is_some() || is_inherited)
-            }
-            Part::Constraint => {
-                let is_inherited = catalog.inherited_check(table, name) > 0;
-                let is_from_parent = has_from_parent(&catalog, table, name) || is_inherited;
-                ("constraint", is_from_parent)
-            }
+            Part::Column => ("column", has_column_from_above(&catalog, table, name)),
+            Part::Constraint => ("constraint", has_check_from_above(&catalog, table, name)),
         };
         if only && (table.has_children() || catalog.partitions(table).next().is_some()) {
             return Err(definition(format!(
