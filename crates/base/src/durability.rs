@@ -116,6 +116,16 @@ impl Debt {
         }
     }
 
+    /// The same without what it has in these groups.
+    #[must_use]
+    pub fn without(&self, groups: &[GroupId]) -> Debt {
+        let mut rest = Debt::NONE;
+        for part in self.groups().filter(|part| !groups.contains(&part.group)) {
+            rest.add(part.group, part.position);
+        }
+        rest
+    }
+
     /// Adds all of another debt.
     pub fn merge(&mut self, other: &Debt) {
         for part in other.groups() {

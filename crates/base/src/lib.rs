@@ -16,6 +16,7 @@ pub mod engine;
 pub mod env;
 pub mod error;
 pub mod fold;
+pub mod framed;
 pub mod hash;
 pub mod ids;
 pub mod key;

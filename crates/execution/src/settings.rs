@@ -250,6 +250,7 @@ const LISTED: &[Definition] = &[
     define("quorate.audit_entries", Kind::Int(1_000, INT_MAX), "100000", "Sets how many entries of the audit are kept."),
     define("quorate.default_group", Kind::Int(1, 65_535), "1", "Sets the group in which new tables lie."),
     define("quorate.follower_reads", Kind::FollowerReads, "off", "Lets read-only sessions read on the node that they are connected to."),
+    define("quorate.leaders", Kind::Fixed, "together", "Sets where the groups but the first are led."),
     define("quorate.max_inflight", Kind::Int(0, INT_MAX), "20000", "Sets the number of commits by which a running statement may be ahead of what is durable."),
     define("quorate.memory_budget", Kind::Fixed, "0", "Sets the memory that the node's own parts and all its sessions may take together."),
     define("quorate.query_mem", Kind::Memory(64), "2GB", "Sets the most memory that the rows of one part of a query may take that cannot go to a scratch file."),

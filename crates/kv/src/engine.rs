@@ -15,6 +15,7 @@
 //! A debt may name several groups; for one engine any other than its own is XX000.
 
 mod across;
+mod branch;
 mod database;
 
 use std::sync::{Arc, OnceLock, Weak};
@@ -51,7 +52,10 @@ use crate::serial::Serial;
 use crate::txn::{Exports, Leader, Resolution, Txn, View};
 
 use across::Across;
-pub use across::{begin_statement_across, commit_across, Branch, Neighbours};
+pub use across::{begin_statement_across, commit_across, Neighbours};
+pub use branch::link::Links;
+pub use branch::serve::{serve as serve_branches, Served};
+pub use branch::Branch;
 pub use database::Database;
 
 /// Transaction ids that are taken from the group at a time.

@@ -87,7 +87,8 @@ pub use handover::Open;
 pub use replay::{history_of, replay_for_check};
 pub use sequencer::TXN_SEQUENCE;
 pub use standbys::{STANDBY_NAMES, STANDBY_TIMEOUT};
-pub use standing::{shown_in, Also, Shown};
+pub(crate) use standing::Look;
+pub use standing::{Also, Shown};
 pub use starts::Unwelcome;
 pub use status::Missing;
 
@@ -575,11 +576,6 @@ impl Group {
     pub fn catalog_changes(&self, since: CatalogVersion) -> Option<CatalogChanges> {
         let catalog = self.registry.catalog();
         catalog.changes(since, Lsn(self.shared.visible.load(Ordering::SeqCst)))
-    }
-
-    /// As [`base::engine::Gate::is_settled`], for one position.
-    pub fn is_settled(&self, position: Position, durability: Durability) -> bool {
-        self.gate.is_settled(position, durability)
     }
 
     /// Ends the group's tasks, for a shutdown in order: what was appended is flushed first.

@@ -921,6 +921,14 @@ fn lock_timeout() -> Error {
     )
 }
 
+/// The error for a circle of which a part is at other nodes.
+pub(crate) fn deadlock_detected_elsewhere() -> Error {
+    let detail = "The sessions wait for one another in groups that several nodes lead.";
+    of_engine(SqlState::DEADLOCK_DETECTED, "deadlock detected")
+        .with_detail(detail)
+        .with_hint("See server log for query details.")
+}
+
 fn deadlock_detected(circle: &[Step]) -> Error {
     let lines: Vec<_> = circle
         .iter()

@@ -12,13 +12,14 @@ use std::time::Duration;
 
 use base::cluster::Administration;
 use base::env::{sleep, write_all, Stream};
+use base::framed::{put_framed, Incoming};
 use base::{Error, NodeId, Result, SqlState};
 use kv::group::is_not_leader;
 
 use crate::peers::answer;
 use crate::server::{no_leader, Node, LEADER_LOOK, LEADER_WAIT_MAX};
 use crate::wait::timeout;
-use crate::wire::{put_framed, Answer, Incoming, Outcome, Purpose, HELLO_BYTES_MAX};
+use crate::wire::{Answer, Outcome, Purpose, HELLO_BYTES_MAX};
 
 /// A leader that has not answered after this is given up; what becomes of the wish is unknown then.
 const ANSWER_WAIT_MAX: Duration = Duration::from_secs(120);

@@ -7,6 +7,7 @@ use std::time::Duration;
 use base::{Error, NodeId, Result, SqlState};
 use kv::{Directory, GroupSettings, Member};
 
+use crate::hosting::Leaders;
 use crate::secure::Secure;
 use crate::wire::ClusterId;
 
@@ -119,6 +120,8 @@ pub struct NodeSettings {
     /// `quorate.memory_budget`: bytes that the node's own parts and its sessions may take together;
     /// without it nobody counts.
     pub memory_budget: Option<usize>,
+    /// Where further groups are led.
+    pub leaders: Leaders,
     /// How its connections are encrypted.
     pub tls: TlsSettings,
     /// How long the files of its log may be.
@@ -185,6 +188,7 @@ impl NodeSettings {
             authentication_timeout: AUTHENTICATION_TIMEOUT,
             spin: None,
             memory_budget: None,
+            leaders: Leaders::default(),
             tls: TlsSettings::default(),
             log_files: LogFiles::default(),
             group: GroupSettings::default(),
@@ -281,6 +285,9 @@ impl NodeSettings {
                 group.consistency_check = None;
             }
             "quorate.consistency_check" => group.consistency_check = Some(duration(value)?),
+            "quorate.leaders" => {
+                self.leaders = Leaders::named(value).ok_or("together or spread")?;
+            }
             "ssl" => self.tls.ssl = switch(value)?,
             "ssl_cert_file" => self.tls.cert_file = value.to_owned(),
             "ssl_key_file" => self.tls.key_file = value.to_owned(),

@@ -9,7 +9,9 @@
 //! ([`kv::engine::Database`]). It opens those of which it knows when it starts, and each
 //! further one when the row that founds it is committed ([`kv::groups`]). The leader of each gives
 //! it the members that the first group has ([`kv::group`], *founding*), and hands leadership over to
-//! the node that leads the first, where sessions are.
+//! the node that should have it: the one that leads the first, where sessions are, or, where leaders
+//! are [spread](Leaders), each group's own. What transactions do in a group that another node leads
+//! goes to that node on connections of its own ([`kv::engine::Links`]).
 //!
 //! # Invariants
 //! - Nothing is taken from a node in a group before it has shown its starts there: a directory of one
@@ -18,8 +20,9 @@
 //!   that no row which is taken back leaves a group behind.
 //!
 //! # What it leaves out
-//! Leaders of groups are not spread over nodes.
+//! Leaders are spread by the groups' numbers, not by load.
 
+use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -27,22 +30,22 @@ use std::time::Duration;
 use base::budget::Budget;
 use base::cluster::Administration;
 use base::engine::{Administrator, ClusterMonitor, ClusterStatus, Engine};
-use base::env::{sleep, BoxFuture, Env, LocalBoxFuture, Reactor, Severity};
+use base::env::{sleep, BoxFuture, Env, LocalBoxFuture, Reactor, Severity, Stream};
 use base::ids::FIRST_GROUP;
 use base::sync::{Event, RwLock};
 use base::{Error, GroupId, Lsn, NodeId, Result, SqlState, Term, Timestamp};
-use kv::engine::{Database, KvEngine, Neighbours};
-use kv::{Directory, Group, GroupConfig, Leads, Observer};
+use kv::engine::{Database, KvEngine, Links, Neighbours};
+use kv::{Directory, Group, GroupConfig, Leads, Observer, Transport};
 
 use crate::memory;
 use crate::peers::{Peers, Receiver};
 use crate::wait::either;
-use crate::wire::{Lines, Outdated, Removed};
+use crate::wire::{Lines, Outdated, Purpose, Removed};
 
 /// What could not be aligned is tried again after this.
 const ALIGN_PAUSE: Duration = Duration::from_millis(500);
 
-/// How often it is looked whether a group is led elsewhere than the first …
+/// How often it is looked whether a group is led elsewhere than it should be …
 const GATHER_PAUSE: Duration = Duration::from_millis(100);
 
 /// … and after which time it is tried again where that could not be changed.
@@ -51,8 +54,8 @@ const GATHER_AGAIN: Duration = Duration::from_secs(1);
 /// A group for which there is no space on the disk is opened again after this.
 const ROOM_PAUSE: Duration = Duration::from_secs(1);
 
-/// A group that was founded is usually led by its founder within this.
-const LED_HERE_MAX: Duration = Duration::from_secs(5);
+/// A group that was founded is usually led where it should be within this.
+const LED_MAX: Duration = Duration::from_secs(5);
 
 /// The groups must let a node go within this before it is removed.
 const LET_GO_MAX: Duration = Duration::from_secs(60);
@@ -65,6 +68,32 @@ pub fn directory_of(group: GroupId) -> String {
     format!("group{group}")
 }
 
+/// `quorate.leaders`: where further groups are led.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Leaders {
+    /// By the node that leads the first, where sessions are: no transaction needs another node.
+    #[default]
+    Together,
+    /// By one voter after the other, in the order of the groups' numbers.
+    Spread,
+}
+
+impl Leaders {
+    /// Its name in the setting.
+    pub fn name(self) -> &'static str {
+        match self {
+            Leaders::Together => "together",
+            Leaders::Spread => "spread",
+        }
+    }
+
+    /// By its name.
+    pub fn named(name: &str) -> Option<Leaders> {
+        let all = [Leaders::Together, Leaders::Spread];
+        all.into_iter().find(|one| one.name() == name)
+    }
+}
+
 /// The groups of one node.
 pub struct Hosting {
     me: Weak<Hosting>,
@@ -75,6 +104,7 @@ pub struct Hosting {
     has_further: Arc<AtomicBool>,
     /// From which each further group takes something.
     memory: Option<Arc<Budget>>,
+    leaders: Leaders,
     /// Leaders of further groups have come or gone so often.
     leaderships: Arc<Leaderships>,
 }
@@ -159,9 +189,8 @@ impl Hosting {
     /// As [`KvEngine::open`].
     pub async fn begin(
         env: Arc<dyn Env>,
-        peers: Arc<Peers>,
-        first: Arc<KvEngine>,
-        memory: Option<Arc<Budget>>,
+        (peers, first, memory): (Arc<Peers>, Arc<KvEngine>, Option<Arc<Budget>>),
+        leaders: Leaders,
     ) -> Result<Arc<Hosting>> {
         let hosting = Arc::new_cyclic(|me| Hosting {
             me: me.clone(),
@@ -170,6 +199,7 @@ impl Hosting {
             engines: RwLock::new(vec![first.clone()]),
             has_further: Arc::default(),
             memory,
+            leaders,
             leaderships: Arc::default(),
         });
         first.set_neighbours(hosting.me.clone());
@@ -251,9 +281,10 @@ impl Hosting {
         }
         if !self.has_further.swap(true, Ordering::Relaxed) {
             if let Some(this) = self.me.upgrade() {
-                let gather = move || -> LocalBoxFuture<'static, ()> { Box::pin(this.gather()) };
+                let place =
+                    move || -> LocalBoxFuture<'static, ()> { Box::pin(this.place_leaders()) };
                 let env = &self.env;
-                env.spawn(Reactor::Group, "gather groups", Box::new(gather));
+                env.spawn(Reactor::Group, "place leaders", Box::new(place));
             }
         }
         self.peers.introduce();
@@ -316,17 +347,33 @@ impl Hosting {
         }
     }
 
-    /// Hands the groups that this node leads over to whoever leads the first, as long as it runs.
-    async fn gather(self: Arc<Self>) {
+    /// The node that should lead a group, as far as there is one.
+    fn wanted_leader(&self, group: GroupId, directory: &Directory) -> Option<NodeId> {
+        match self.leaders {
+            Leaders::Together => self.first().leader(),
+            Leaders::Spread => {
+                let voters = directory.members.iter().filter(|member| member.voter);
+                let mut voters: Vec<_> = voters.map(|member| member.node).collect();
+                voters.sort_unstable();
+                let turn = (group.0 - FIRST_GROUP.0) as usize;
+                let turn = turn.checked_rem(voters.len())?;
+                let (me, node) = (self.first().node(), voters[turn]);
+                (node == me || self.peers.is_connected(node)).then_some(node)
+            }
+        }
+    }
+
+    /// Hands the groups that this node leads over to whoever should lead them, as long as it runs.
+    async fn place_leaders(self: Arc<Self>) {
         let first = self.first();
         while !first.is_over() {
             sleep(&*self.env, GATHER_PAUSE).await;
-            let Some(leader) = first.leader().filter(|leader| *leader != first.node()) else {
-                continue;
-            };
             for group in self.further() {
                 let directory = group.directory();
-                let to = directory.member(leader).filter(|member| member.voter);
+                let wanted = self.wanted_leader(group.id(), &directory);
+                let wanted = wanted.filter(|leader| *leader != first.node());
+                let to = wanted.and_then(|leader| directory.member(leader));
+                let to = to.filter(|member| member.voter);
                 let (Some(to), true) = (to, group.leading().is_some()) else {
                     continue;
                 };
@@ -356,7 +403,7 @@ impl Hosting {
         let founds = matches!(wish, Administration::AddGroup);
         let number = in_first(wish).await?;
         if founds {
-            self.until_led_here(number).await;
+            self.until_led(number).await;
         }
         Ok(number)
     }
@@ -396,16 +443,22 @@ impl Hosting {
         }
     }
 
-    /// Waits until this node leads a group that was just founded, so that whoever asked for it can
-    /// use it at once. The group is there even where that takes too long.
-    async fn until_led_here(&self, number: u64) {
-        let deadline = self.env.now().after(LED_HERE_MAX);
+    /// Waits until a group that was just founded is led where it should be, so that whoever asked for it
+    /// can use it at once. The group is there even where that takes too long.
+    async fn until_led(&self, number: u64) {
+        let deadline = self.env.now().after(LED_MAX);
         let Ok(group) = u32::try_from(number).map(GroupId) else {
             return;
         };
         let is_led = || {
-            let engine = self.engine(group);
-            engine.is_some_and(|engine| engine.group().leading().is_some())
+            let Some(engine) = self.engine(group) else {
+                return false;
+            };
+            let (group, me) = (engine.group(), self.first().node());
+            match self.wanted_leader(group.id(), &group.directory()) {
+                Some(wanted) if wanted != me => group.leader() == Some(wanted),
+                _ => group.leading().is_some(),
+            }
         };
         while !is_led() && self.env.now() < deadline {
             sleep(&*self.env, LOOK_EVERY).await;
@@ -433,7 +486,16 @@ impl Hosting {
 
     /// All groups as one, for sessions where the first is led.
     pub(crate) fn database(self: &Arc<Hosting>, first: &Arc<KvEngine>) -> Arc<Database> {
-        Database::new(first.clone(), self.me.clone(), self.has_further.clone())
+        let links = Box::new(ToLeaders {
+            peers: self.peers.clone(),
+            first: self.first(),
+        });
+        Database::new(
+            first.clone(),
+            self.me.clone(),
+            self.has_further.clone(),
+            links,
+        )
     }
 
     /// The engine of sessions: what concerns the cluster concerns all groups.
@@ -458,6 +520,26 @@ impl Hosting {
                 self.env.log(Severity::Warning, &message);
             }
         }
+    }
+}
+
+/// The way to the nodes that lead other groups.
+struct ToLeaders {
+    peers: Arc<Peers>,
+    first: Arc<Group>,
+}
+
+impl Links for ToLeaders {
+    fn connect(&self, node: NodeId) -> BoxFuture<'static, io::Result<Box<dyn Stream>>> {
+        let member = self.first.directory().member(node).cloned();
+        let peers = self.peers.clone();
+        Box::pin(async move {
+            let member = member.ok_or(io::ErrorKind::NotFound)?;
+            let hello = peers.hello(node, Purpose::Branches);
+            // It says nothing before it is asked.
+            let (stream, _) = peers.greet(&member, &hello).await?;
+            Ok(stream)
+        })
     }
 }
 

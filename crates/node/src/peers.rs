@@ -58,6 +58,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use base::env::{read, sleep, write_all, Env, Instant, Reactor, Severity, Stream, TaskStart};
+use base::framed::{put_framed, Incoming};
 use base::sync::{self, Event, Mutex, RwLock};
 use base::{Error, GroupId, NodeId};
 use kv::{Directory, KeyHash, Keys, Member, Transport};
@@ -66,8 +67,7 @@ use self::queue::{Limits, Queue};
 use crate::secure::{NodeCertificate, Secure};
 use crate::wait::{either, timeout, Either};
 use crate::wire::{
-    put_framed, Answer, ClusterId, Hello, Incoming, Lines, Outdated, Purpose, Removed,
-    FRAME_BYTES_MAX, HELLO_BYTES_MAX,
+    Answer, ClusterId, Hello, Lines, Outdated, Purpose, Removed, FRAME_BYTES_MAX, HELLO_BYTES_MAX,
 };
 
 /// What waits for one member, and leaves at a time.

@@ -33,11 +33,12 @@ use base::engine::{ClusterStatus, Engine, ReplicaStatus};
 use base::env::{
     sleep, write_all, Env, Listener, LocalBoxFuture, Reactor, Severity, Stream, TaskStart,
 };
+use base::framed::{put_framed, Incoming};
 use base::ids::FIRST_GROUP;
 use base::sync::{Event, Mutex};
 use base::{Durability, Error, GroupId, NodeId, Result, SqlState, Timestamp};
 use kv::check::CheckReport;
-use kv::engine::KvEngine;
+use kv::engine::{serve_branches, KvEngine, Served};
 use kv::standby::StandbyEngine;
 use kv::{Group, GroupConfig, Member, Unwelcome};
 use pg::startup::CancelKey;
@@ -60,7 +61,7 @@ use crate::starting::{Prepared, Start};
 use crate::stretches::{Stretch, Stretches};
 use crate::unproved::{Probation, Unproved};
 use crate::wait::{either, timeout, Either};
-use crate::wire::{put_framed, Answer, Hello, Incoming, Outdated, Purpose};
+use crate::wire::{Answer, Hello, Outdated, Purpose};
 
 /// A client waits so long for a leader; then it gets 57P03.
 pub const LEADER_WAIT_MAX: Duration = Duration::from_secs(10);
@@ -267,8 +268,8 @@ impl Node {
         let sessions = Arc::new(sessions);
         let observer = sessions.clone();
         let engine = KvEngine::open(env.clone(), group_config, peers.clone(), observer).await?;
-        let hosting =
-            Hosting::begin(env.clone(), peers.clone(), engine.clone(), memory.clone()).await?;
+        let parts = (peers.clone(), engine.clone(), memory.clone());
+        let hosting = Hosting::begin(env.clone(), parts, settings.leaders).await?;
         let group = engine.group().clone();
         let leader = hosting.database(&engine).to_engine();
         let standby = StandbyEngine::new(env.clone(), group.clone(), leader.clone());
@@ -553,6 +554,7 @@ impl Files for Node {
                 "quorate.txn_mem",
                 size_text(self.settings.group.txn_memory as u64),
             ),
+            ("quorate.leaders", self.settings.leaders.name().to_owned()),
             ("ssl", if tls.ssl { "on" } else { "off" }.to_owned()),
             ("ssl_ca_file", tls.ca_file.clone()),
             ("ssl_crl_file", tls.crl_file.clone()),
@@ -782,6 +784,22 @@ async fn serve_node(
             let mut out = Vec::new();
             put_framed(&mut out, &node.peers.directory().encode());
             write_all(&mut *stream, &out).await
+        }
+        Purpose::Branches => {
+            answer(&mut *stream, &Answer::Welcome).await?;
+            stream.detach()?;
+            let read = incoming.into_rest();
+            node.task(node.next_reactor(), "branches", move |node| {
+                Box::pin(async move {
+                    let served = Served {
+                        groups: node.hosting.clone(),
+                        memory: node.memory.clone(),
+                    };
+                    // Whoever has begun them notices that they are gone.
+                    let _ = serve_branches(served, from, stream, read).await;
+                })
+            });
+            Ok(())
         }
         Purpose::Reload => {
             node.reload();

@@ -19,18 +19,16 @@
 //! | from, to | node ids, varints |
 //! | incarnation | varint: that of the group as the node that connects knows it |
 //! | name, address | of the node that connects, so that one who does not know it can answer |
-//! | purpose | 1 byte: 1 group, 2 session, 3 cancel, 4 administer, 5 directory, 9 reload, 10 groups; then what belongs to it |
+//! | purpose | 1 byte: 1 group, 2 session, 3 cancel, 4 administer, 5 directory, 9 reload, 10 groups, 11 branches; then what belongs to it |
 //!
 //! Whoever is refused is told just that: nobody who does not belong here learns of which cluster or
 //! version a node is, nor what was wrong. It stands in the log of the node that refuses.
 
 use std::fmt;
-use std::io;
 use std::sync::Arc;
 
 use base::cluster::Administration;
 use base::codec::{put_bytes, put_varint, Reader};
-use base::env::{read, Stream};
 use base::ids::FIRST_GROUP;
 use base::{Error, GroupId, Lsn, NodeId, Result, SqlState};
 use kv::groups::GROUPS_MAX;
@@ -51,12 +49,6 @@ pub const FRAME_BYTES_MAX: usize = 256 << 20;
 /// A session's Hello carries the rules of access that fit it, [`pg::hba::RULES_MAX`] at most.
 /// And what the session was: its settings and prepared statements.
 pub const HELLO_BYTES_MAX: usize = 4 << 20;
-
-/// How much is read from a connection at once.
-const READ_BYTES: usize = 64 << 10;
-
-/// A buffer that a long frame has made larger than this is given back after it.
-const BUFFER_KEPT_BYTES: usize = 1 << 20;
 
 const MAGIC: &[u8; 4] = b"QUOR";
 
@@ -136,6 +128,9 @@ pub enum Purpose {
         /// What it was, if it was served elsewhere before.
         resume: Option<Box<Resume>>,
     },
+    /// Transactions of the node that connects have branches in groups that this one leads: their calls
+    /// follow, and what they are answered.
+    Branches,
     /// The node is to read its files anew.
     Reload,
     /// The node is asked who the members are: a framed directory follows the welcome.
@@ -299,6 +294,7 @@ const ADMINISTER: u8 = 4;
 const DIRECTORY: u8 = 5;
 const RELOAD: u8 = 9;
 const GROUPS: u8 = 10;
+const BRANCHES: u8 = 11;
 
 impl Hello {
     /// The bytes, without their length.
@@ -335,6 +331,7 @@ impl Hello {
                     resume.encode(&mut out);
                 }
             }
+            Purpose::Branches => out.push(BRANCHES),
             Purpose::Reload => out.push(RELOAD),
             Purpose::Directory => out.push(DIRECTORY),
             Purpose::Cancel { pid, secret } => {
@@ -388,6 +385,7 @@ impl Hello {
                     _ => Some(Box::new(Resume::decode(&mut reader)?)),
                 },
             },
+            BRANCHES => Purpose::Branches,
             RELOAD => Purpose::Reload,
             DIRECTORY => Purpose::Directory,
             CANCEL => Purpose::Cancel {
@@ -477,141 +475,9 @@ fn array<const N: usize>(reader: &mut Reader<'_>) -> Result<[u8; N]> {
         .map_err(|_| Error::corrupted(format!("{} bytes instead of {N}", bytes.len())))
 }
 
-/// Appends bytes with their length before them.
-pub fn put_framed(out: &mut Vec<u8>, bytes: &[u8]) {
-    let length = u32::try_from(bytes.len()).expect("a frame fits its length");
-    out.extend_from_slice(&length.to_be_bytes());
-    out.extend_from_slice(bytes);
-}
-
-/// Cuts what comes in on a stream into frames.
-///
-/// Memory grows with what has come, never with what a length claims.
-#[derive(Default)]
-pub struct Incoming {
-    /// Bytes come in behind `end`, and were handed out before `start`.
-    buffer: Vec<u8>,
-    start: usize,
-    end: usize,
-}
-
-impl Incoming {
-    /// Goes on after bytes that were read already.
-    pub fn after(read: Vec<u8>) -> Incoming {
-        Incoming {
-            start: 0,
-            end: read.len(),
-            buffer: read,
-        }
-    }
-
-    /// The next frame, once it has come whole; none when the other side has closed between frames.
-    ///
-    /// # Errors
-    /// `InvalidData` for a frame longer than `max`, `UnexpectedEof` within one, whatever the stream
-    /// gives.
-    pub async fn frame(
-        &mut self,
-        stream: &mut dyn Stream,
-        max: usize,
-    ) -> io::Result<Option<&[u8]>> {
-        let length = loop {
-            match self.length(max)? {
-                Some(length) if self.end - self.start >= 4 + length => break length,
-                _ => {}
-            }
-            if self.read(stream).await? == 0 {
-                return match self.start == self.end {
-                    true => Ok(None),
-                    false => Err(io::ErrorKind::UnexpectedEof.into()),
-                };
-            }
-        };
-        let start = self.start + 4;
-        self.start = start + length;
-        Ok(Some(&self.buffer[start..self.start]))
-    }
-
-    /// What came after the last frame.
-    pub fn into_rest(mut self) -> Vec<u8> {
-        self.buffer.truncate(self.end);
-        self.buffer.split_off(self.start)
-    }
-
-    fn length(&self, max: usize) -> io::Result<Option<usize>> {
-        let Some(&[a, b, c, d]) = self.buffer[..self.end].get(self.start..self.start + 4) else {
-            return Ok(None);
-        };
-        let length = u32::from_be_bytes([a, b, c, d]) as usize;
-        if length > max {
-            let message = format!("a frame of {length} bytes, more than {max}");
-            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
-        }
-        Ok(Some(length))
-    }
-
-    async fn read(&mut self, stream: &mut dyn Stream) -> io::Result<usize> {
-        self.make_room();
-        let count = read(stream, &mut self.buffer[self.end..]).await?;
-        self.end += count;
-        Ok(count)
-    }
-
-    /// Leaves at least half of [`READ_BYTES`] free behind `end`.
-    fn make_room(&mut self) {
-        if self.start == self.end {
-            (self.start, self.end) = (0, 0);
-            if self.buffer.len() > BUFFER_KEPT_BYTES {
-                self.buffer = Vec::new();
-            }
-        }
-        if self.buffer.len() - self.end >= READ_BYTES / 2 {
-            return;
-        }
-        if self.start > 0 {
-            self.buffer.copy_within(self.start..self.end, 0);
-            (self.start, self.end) = (0, self.end - self.start);
-        }
-        if self.buffer.len() - self.end < READ_BYTES / 2 {
-            // Twice as much each time, so that a long frame is moved a few times only.
-            self.buffer.resize(READ_BYTES.max(2 * self.end), 0);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::future::Future;
-    use std::pin::pin;
-    use std::task::{Context, Poll, Waker};
-
-    /// Gives its bytes in pieces, then ends.
-    struct Pieces {
-        bytes: Vec<u8>,
-        piece: usize,
-    }
-
-    impl Stream for Pieces {
-        fn poll_read(&mut self, _: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
-            let count = self.piece.min(buffer.len()).min(self.bytes.len());
-            buffer[..count].copy_from_slice(&self.bytes[..count]);
-            self.bytes.drain(..count);
-            Poll::Ready(Ok(count))
-        }
-
-        fn poll_write(&mut self, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-            Poll::Ready(Ok(bytes.len()))
-        }
-    }
-
-    fn now<F: Future>(future: F) -> F::Output {
-        let mut cx = Context::from_waker(Waker::noop());
-        match pin!(future).poll(&mut cx) {
-            Poll::Ready(value) => value,
-            Poll::Pending => panic!("nothing here waits"),
-        }
-    }
 
     #[test]
     fn hellos_and_answers_come_back() {
@@ -638,6 +504,7 @@ mod tests {
                 resume: Some(Box::default()),
             },
             Purpose::Reload,
+            Purpose::Branches,
             Purpose::Cancel { pid: 7, secret: -9 },
             Purpose::Administer(Administration::Switchover(None)),
         ];
@@ -693,39 +560,5 @@ mod tests {
         assert!("+0000000000000000000000000000000"
             .parse::<ClusterId>()
             .is_err());
-    }
-
-    #[test]
-    fn frames_come_in_whatever_pieces() {
-        let long = vec![7; 3 * READ_BYTES];
-        for piece in [1, 1_000, READ_BYTES, usize::MAX] {
-            let mut bytes = Vec::new();
-            put_framed(&mut bytes, b"one");
-            put_framed(&mut bytes, b"");
-            put_framed(&mut bytes, &long);
-            let mut stream = Pieces { bytes, piece };
-            let mut incoming = Incoming::default();
-            for expected in [&b"one"[..], b"", &long] {
-                let frame = now(incoming.frame(&mut stream, FRAME_BYTES_MAX)).unwrap();
-                assert_eq!(frame, Some(expected));
-            }
-            assert_eq!(now(incoming.frame(&mut stream, 8)).unwrap(), None);
-        }
-    }
-
-    #[test]
-    fn bad_frames_are_refused() {
-        let mut stream = Pieces {
-            bytes: vec![0xff; 8],
-            piece: 8,
-        };
-        let error = now(Incoming::default().frame(&mut stream, FRAME_BYTES_MAX)).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
-        let mut stream = Pieces {
-            bytes: vec![0, 0, 0, 9, 1],
-            piece: 8,
-        };
-        let error = now(Incoming::default().frame(&mut stream, FRAME_BYTES_MAX)).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
     }
 }

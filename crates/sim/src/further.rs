@@ -204,9 +204,8 @@ fn read_all(txn: &mut dyn Transaction) -> Result<BTreeSet<u64>> {
 /// A transaction's branches in these groups.
 fn branches_of(engines: &[Arc<KvEngine>]) -> Result<Vec<Branch>> {
     let branch = |engine: &Arc<KvEngine>| -> Result<Branch> {
-        let txn = Box::new(engine.begin_branch(TxnOptions::default())?);
-        let engine = engine.clone();
-        Ok(Branch { engine, txn })
+        let txn = engine.begin_branch(TxnOptions::default())?;
+        Ok(Branch::new(engine.clone(), txn))
     };
     engines.iter().map(branch).collect()
 }

@@ -13,7 +13,7 @@
 //! `looks-inside = false` nobody looks at what leaders believe ([`crate::watch`]): whatever is wrong,
 //! clients have to find it. `groups = 3` gives the cluster as many groups; the further ones have
 //! clients of their own ([`crate::further`]), and SQL's tables lie in all of them unless it says
-//! `spread = false`.
+//! `spread = false`. They are led by one node, or, with `leaders-apart = true`, by several.
 
 use std::collections::BTreeMap;
 
@@ -84,6 +84,8 @@ pub struct Mix {
     pub groups: usize,
     /// Whether SQL's tables lie in all of them.
     pub spread: bool,
+    /// Whether several nodes lead them.
+    pub leaders_apart: bool,
 }
 
 impl Default for Mix {
@@ -94,6 +96,7 @@ impl Default for Mix {
             looks_inside: true,
             groups: 1,
             spread: true,
+            leaders_apart: false,
         }
     }
 }
@@ -107,6 +110,8 @@ struct Written {
     looks_inside: Option<bool>,
     groups: Option<usize>,
     spread: Option<bool>,
+    #[serde(default)]
+    leaders_apart: bool,
     #[serde(default)]
     faults: BTreeMap<String, u32>,
     #[serde(default)]
@@ -124,6 +129,7 @@ impl Mix {
             looks_inside: written.looks_inside.unwrap_or(true),
             groups: written.groups.unwrap_or(1),
             spread: written.spread.unwrap_or(true),
+            leaders_apart: written.leaders_apart,
             ..Mix::default()
         };
         if !(1..=GROUPS_MAX).contains(&mix.groups) {

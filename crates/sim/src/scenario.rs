@@ -252,6 +252,13 @@ const MIXED_SETTINGS_ONE_IN: u64 = 5;
 const MIXED_ELECTION_TIMEOUTS: &[&str] = &["300ms", "150ms", "900ms"];
 
 /// Memory for pages: in every second world so little that something leaves it all the time.
+fn leaders(mix: Mix) -> &'static str {
+    match mix.leaders_apart {
+        true => "spread",
+        false => "together",
+    }
+}
+
 fn shared_buffers(seed: u64) -> &'static str {
     match seed % 2 {
         0 => "128kB",
@@ -271,6 +278,7 @@ impl Run {
             ("quorate.chunk_size", chunk_size(config.seed).to_owned()),
             ("shared_buffers", shared_buffers(config.seed).to_owned()),
             ("quorate.consistency_check", "500ms".to_owned()),
+            ("quorate.leaders", leaders(config.mix).to_owned()),
         ];
         let mut cluster = Cluster::new(config.seed, config.nodes, &settings);
         if config.seed % MIXED_SETTINGS_ONE_IN == 4 {

@@ -41,7 +41,7 @@ pub enum Isolation {
 }
 
 /// How a transaction is begun.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TxnOptions {
     /// The isolation level.
     pub isolation: Isolation,

@@ -202,6 +202,7 @@ const ABOUT: &[(&str, &[Row])] = &[
         ("force_parallel_mode", User, ""),
     ]),
     ("Replication / Primary Server", &[
+        ("quorate.leaders", Postmaster, "Values are together and spread."),
         ("quorate.max_inflight", User, "A value of 0 turns the bound off."),
         ("quorate.standby_timeout", Sighup, "A value of 0 turns off the timeout."),
         ("synchronous_standby_names", Sighup, ""),

@@ -23,8 +23,8 @@
 //! Sessions come here through [`crate::engine::database`].
 //!
 //! # What it leaves out
-//! The leaders of all groups that a transaction writes in must be on its session's node: nothing
-//! carries its branches to others yet. The levels below `on` do not exist across groups.
+//! The levels below `on` do not exist across groups. Who has parts in groups that other nodes lead
+//! appends its own last, which costs a round trip more.
 
 mod host;
 
@@ -34,11 +34,12 @@ use std::time::Duration;
 use base::engine::TxnOptions;
 use base::env::{LocalBoxFuture, Reactor};
 use base::{coro, Debt, Durability, Error, GroupId, Result, SqlState, Term, Timestamp};
-use spanning::{Event, Ledger, Message, Outcome, Output, Participant, SpanningId};
+use spanning::{Event, Ledger, Message, Outcome, Output, SpanningId};
 
-use super::{GroupView, KvEngine};
+use super::branch::{agree, Branch, Branching, Preparing};
+use super::KvEngine;
 use crate::frame::Frame;
-use crate::group::{not_leader, shown_in, within, Group};
+use crate::group::{not_leader, within, Group};
 use crate::locks::{Party, TxnLocks};
 use crate::parts::name_of;
 use crate::txn::{Resolution, Txn};
@@ -48,24 +49,6 @@ pub use host::Neighbours;
 
 /// What nobody has answered is said again after this.
 const TICK: Duration = Duration::from_millis(100);
-
-/// What a transaction across groups has written in one of them.
-#[derive(Debug)]
-pub struct Branch {
-    /// The group's engine, which leads.
-    pub engine: Arc<KvEngine>,
-    /// What is written there.
-    pub txn: Box<Txn<Arc<Group>>>,
-}
-
-impl Branch {
-    fn participant(&self) -> Result<Participant> {
-        Ok(Participant {
-            group: self.engine.group.id(),
-            term: self.txn.term_of_writes()?,
-        })
-    }
-}
 
 /// Commits what a transaction has written in several groups: on return its parts are in their logs,
 /// and the commit rests on the debt returned. It is visible, and its locks are given up, soon after
@@ -79,40 +62,52 @@ pub fn commit_across(
     heard: Timestamp,
     durability: Durability,
 ) -> Result<Debt> {
-    append_parts(branches, heard, durability).map(|(_, debt)| debt)
+    let mut parts = branches.into_iter();
+    let none = || Error::internal("a transaction across groups has written in none");
+    let coordinator = parts.next().ok_or_else(none)?;
+    let others = parts.map(|branch| Box::new(branch) as Box<dyn Branching>);
+    let committed = append_parts(coordinator, others.collect(), heard, durability, false);
+    committed.map(|(_, debt)| debt)
 }
 
-/// The same; the answer says under which id it was prepared, too.
+/// The same; `coordinator` is the branch in the group that coordinates it, and the answer says under
+/// which id it was prepared, too. Whoever `awaits` its decision asks for that then
+/// ([`KvEngine::await_decision`]).
 pub(super) fn append_parts(
-    branches: Vec<Branch>,
+    coordinator: Branch,
+    others: Vec<Box<dyn Branching>>,
     heard: Timestamp,
     durability: Durability,
+    awaits: bool,
 ) -> Result<(SpanningId, Debt)> {
-    let participants: Result<Vec<_>> = branches.iter().map(Branch::participant).collect();
-    let participants = participants?;
-    let none = || Error::internal("a transaction across groups has written in none");
-    let (coordinator, term) = match (branches.first(), participants.first()) {
-        (Some(branch), Some(first)) => (branch.engine.clone(), first.term),
-        _ => return Err(none()),
-    };
-    let across = &coordinator.across;
-    let (id, unfinished) = across.coordinate(term, &participants, heard)?;
+    let own = coordinator.participant()?;
+    let mut participants = vec![own];
+    for other in &others {
+        participants.push(other.participant()?);
+    }
+    let engine = coordinator.engine.clone();
+    let (id, unfinished) = engine.across.coordinate(own.term, &participants, heard)?;
     // Whatever ends this function early refuses what is not appended then.
-    let mut parts = vec![Appending::of(&coordinator, id)];
-    for (branch, participant) in branches.iter().zip(&participants).skip(1) {
-        let ledger = branch.engine.ledger();
-        let asked = (id, unfinished);
-        let across = &branch.engine.across;
-        across.admit(&ledger, participant.term, asked, &participants)?;
-        parts.push(Appending::of(&branch.engine, id));
-    }
+    let appending = Appending::of(&engine, id);
+    let preparing = Preparing {
+        id,
+        unfinished,
+        participants,
+        heard,
+        durability,
+    };
+    // The own part comes last: without it none of the others is ever committed, so an error is true.
     let mut debt = Debt::NONE;
-    for (branch, appending) in branches.into_iter().zip(parts) {
-        branch.engine.group.pass(heard);
-        let prepared = branch.txn.prepare_part(id, &participants, durability)?;
-        debt.merge(&prepared);
-        appending.done();
+    for other in others {
+        debt.merge(&other.prepare_part(&preparing)?);
     }
+    if awaits {
+        engine.across.expect_decision(id);
+    }
+    engine.group.pass(heard);
+    let txn = coordinator.txn;
+    debt.merge(&txn.prepare_part(id, &preparing.participants, durability)?);
+    appending.done();
     Ok((id, debt))
 }
 
@@ -123,27 +118,25 @@ pub(super) fn append_parts(
 /// # Errors
 /// As [`base::engine::Transaction::begin_statement`]; 40001 when too much is committed meanwhile.
 pub fn begin_statement_across(branches: &mut [Branch], heard: Timestamp) -> Result<Timestamp> {
-    let groups: Vec<_> = branches
-        .iter()
-        .map(|branch| branch.engine.group.clone())
+    let mut all: Vec<_> = (branches.iter_mut())
+        .map(|branch| branch as &mut dyn Branching)
         .collect();
-    let (shown, timestamp) = shown_in(&groups, heard)?;
-    for (branch, shown) in branches.iter_mut().zip(shown) {
-        let view = GroupView::of(&branch.engine.group, shown);
-        branch.txn.begin_statement_with(view)?;
+    let timestamp = agree(&mut all, heard)?;
+    for branch in all {
+        branch.take_view()?;
     }
     Ok(timestamp)
 }
 
 /// A part that is about to be appended. Dropped before it is, it is refused.
-struct Appending {
+pub(super) struct Appending {
     engine: Arc<KvEngine>,
     id: SpanningId,
     is_done: bool,
 }
 
 impl Appending {
-    fn of(engine: &Arc<KvEngine>, id: SpanningId) -> Appending {
+    pub(super) fn of(engine: &Arc<KvEngine>, id: SpanningId) -> Appending {
         engine.begin_tending();
         Appending {
             engine: engine.clone(),
@@ -152,7 +145,7 @@ impl Appending {
         }
     }
 
-    fn done(mut self) {
+    pub(super) fn done(mut self) {
         self.is_done = true;
     }
 }
@@ -172,7 +165,7 @@ impl Drop for Appending {
 }
 
 impl KvEngine {
-    fn ledger(&self) -> Ledger {
+    pub(super) fn ledger(&self) -> Ledger {
         ledger(&self.group)
     }
 
@@ -250,8 +243,10 @@ impl KvEngine {
     async fn carry_out(self: &Arc<Self>, output: Output) -> Result<(), Output> {
         match &output {
             Output::Send { to, message } => self.tell(*to, message.clone()),
-            // Its session learns of it from the logs.
-            Output::Decided { .. } => {}
+            Output::Decided { id, outcome } => {
+                self.across.note_decided(*id, *outcome);
+                self.group.standing_changed().notify_all();
+            }
             Output::Append { event, .. } => {
                 let (engine, event) = (self.clone(), event.clone());
                 let appended = coro::run(Arc::default(), move || match event {
@@ -306,6 +301,23 @@ impl KvEngine {
         };
         let _ = coro::wait(self.group.standing_changed().until(resolved));
         debt.add(self.group.id(), self.group.visible());
+    }
+
+    /// Waits until it is known that a transaction which this group coordinates is committed, and when;
+    /// none where this node leads no longer, the wait is interrupted, or it may be aborted: what it rests
+    /// on in the logs tells.
+    pub(super) fn await_decision(&self, id: SpanningId) -> Option<Timestamp> {
+        let term = self.group.leading();
+        let decided = || match self.across.decided(id) {
+            Some(outcome) => Some(Some(outcome)),
+            None => (term.is_none() || self.group.leading() != term).then_some(None),
+        };
+        let outcome = coro::wait(self.group.standing_changed().until(decided));
+        self.across.forget_decided(id);
+        match outcome {
+            Ok(Some(Outcome::Committed(at))) => Some(at),
+            _ => None,
+        }
     }
 
     /// Makes the changes of a part, or drops them; nothing when it is not there any more.

@@ -28,12 +28,19 @@
 //! the last number that was given is kept too, and whoever writes elsewhere waits first until it is
 //! committed, which it nearly always is.
 //!
+//! # Groups that other nodes lead
+//! A transaction has a branch there ([`super::branch`]): its rows and locks are that node's, and each
+//! step is a message. Where it writes in such a group, the first group has a part and coordinates, and
+//! the session waits until that knows that all parts are committed. Nobody sees there alone that
+//! sessions wait for one another in a circle over several nodes: whoever has waited for a second goes
+//! along the edges, from node to node, and if it comes back to itself twice, and is the last to have
+//! been begun of those of the circle who wait elsewhere, it gives up (40P01).
+//!
 //! # What it leaves out
-//! This node must lead every group that a transaction touches. A further group is led where the first
-//! is as soon as that can be (`Hosting` in crate `node`); until then its trees are 57P03 here, and
-//! nothing else is in anybody's way. PREPARE TRANSACTION and exported snapshots know the first group
-//! alone (0A000).
+//! Sessions are where the first group is led. A group without a leader is 57P03 after a while.
+//! PREPARE TRANSACTION and exported snapshots know the first group alone (0A000).
 
+mod circles;
 mod txn;
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -43,17 +50,23 @@ use std::time::Duration;
 use base::engine::{
     CatalogChanges, CatalogVersion, Engine, Flight, Gate, LockInfo, LockManager, Outcomes,
     SequencePosition, SequenceSpec, SequenceValues, Sequences, SessionLocks, StorageMonitor,
-    StorageStatus, Transaction, Transactions, TreeSize, TxnOptions, XidStatus,
+    StorageStatus, Transaction, Transactions, TreeSize, TxnOptions, Writing, XidStatus,
 };
 use base::env::{sleep, BoxFuture};
+use base::ids::FIRST_GROUP;
 use base::sync::Mutex;
 use base::{
     coro, Debt, Durability, Error, GroupDebt, GroupId, Lsn, Position, Result, SequenceId,
-    SessionId, SqlState, Timestamp, TreeId, Xid,
+    SessionId, SqlState, Term, Timestamp, TreeId, Xid,
 };
 
+use super::across::append_parts;
+use super::branch::link::{Connections, Links};
+use super::branch::remote::{Place, RemoteBranch};
+use super::branch::{Branch, Branching};
 use super::{KvEngine, Neighbours};
-use txn::DatabaseTxn;
+use circles::Waiting;
+use txn::{DatabaseTxn, Joined};
 
 /// How long a transaction waits until this node leads a group that it has touched, as after the loss
 /// of a leader …
@@ -76,14 +89,18 @@ pub struct Database {
     numbered: Mutex<Option<Position>>,
     /// A statement has met a group that it had not joined when it began: all join all from now on.
     joins_all: AtomicBool,
+    /// To the nodes that lead other groups.
+    connections: Arc<Connections>,
 }
 
 impl Database {
-    /// Over the first group, and whatever others its node has, if it has any.
+    /// Over the first group, and whatever others its node has, if it has any; `links` reach the nodes
+    /// that lead them.
     pub fn new(
         first: Arc<KvEngine>,
         groups: Weak<dyn Neighbours>,
         has_further: Arc<AtomicBool>,
+        links: Box<dyn Links>,
     ) -> Arc<Database> {
         Arc::new(Database {
             first,
@@ -93,6 +110,7 @@ impl Database {
             passed: AtomicI64::new(i64::MIN),
             numbered: Mutex::new(None),
             joins_all: AtomicBool::new(false),
+            connections: Arc::new(Connections::new(links)),
         })
     }
 
@@ -118,31 +136,165 @@ impl Database {
         groups.map_or_else(|| vec![self.first.clone()], |groups| groups.engines())
     }
 
-    /// The engine of a group, as soon as this node leads it.
+    /// A branch of a transaction in a group, as soon as anybody leads that; and whether that is here.
     ///
     /// # Errors
-    /// 57P03 when it does not for a while; the interrupt that ended the wait.
-    fn led(&self, group: GroupId) -> Result<Arc<KvEngine>> {
+    /// 57P03 when nobody does for a while; the interrupt that ended the wait.
+    fn begin_branch(
+        self: &Arc<Self>,
+        group: GroupId,
+        options: TxnOptions,
+    ) -> Result<(Box<dyn Branching>, bool)> {
         let env = self.first.group().env().clone();
         let deadline = env.now().after(LEADERSHIP_WAIT_MAX);
         loop {
-            let engine = self.engine(group);
-            let leads = |engine: &Arc<KvEngine>| engine.group().leading().is_some();
-            if let Some(engine) = engine.filter(leads) {
-                return Ok(engine);
+            if let Some(begun) = self.try_branch(group, options)? {
+                return Ok(begun);
             }
             // Whoever leads the first no more has nothing to wait for.
-            self.first
-                .group()
-                .leading()
-                .ok_or_else(crate::group::not_leader)?;
+            self.home()?;
             if env.now() >= deadline {
-                let message = format!("group {group} is not led by this node");
-                let hint = "It is as soon as a majority of its voters is there.";
+                let message = format!("group {group} has no leader that can be reached");
+                let hint = "It has one as soon as a majority of its voters is there.";
                 return Err(Error::new(SqlState::CANNOT_CONNECT_NOW, message).with_hint(hint));
             }
             coro::wait(sleep(&*env, LOOK_EVERY))?;
         }
+    }
+
+    /// The same, if there is a leader now that takes it.
+    ///
+    /// # Errors
+    /// The interrupt that ended the wait; whatever else than leadership is in the way.
+    fn try_branch(
+        self: &Arc<Self>,
+        group: GroupId,
+        options: TxnOptions,
+    ) -> Result<Option<(Box<dyn Branching>, bool)>> {
+        let Some(engine) = self.engine(group) else {
+            return Ok(None);
+        };
+        if engine.group().leading().is_some() {
+            return match engine.begin_branch(options) {
+                Ok(mut txn) => {
+                    txn.set_numbering(self.first.group().clone());
+                    Ok(Some((Box::new(Branch::new(engine, txn)), true)))
+                }
+                // It was handed over meanwhile.
+                Err(error) if error.is_failover() => Ok(None),
+                Err(error) => Err(error),
+            };
+        }
+        let Some(place) = self.place(&engine) else {
+            return Ok(None);
+        };
+        let waiting = Box::new(Waiting::of(self, options.session));
+        match RemoteBranch::begin(place, self.home()?, options, waiting) {
+            Ok(branch) => Ok(Some((Box::new(branch), false))),
+            Err(error) if error.is_failover() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The term in which this node leads the first group.
+    fn home(&self) -> Result<Term> {
+        let leading = self.first.group().leading();
+        leading.ok_or_else(crate::group::not_leader)
+    }
+
+    /// The other node that leads a group.
+    fn place(&self, engine: &Arc<KvEngine>) -> Option<Place> {
+        let group = engine.group();
+        let node = group.leader().filter(|node| *node != group.node())?;
+        Some(Place {
+            group: group.clone(),
+            node,
+            connections: self.connections.clone(),
+        })
+    }
+
+    /// The groups but the first that have a leader.
+    fn led_groups(&self) -> Vec<GroupId> {
+        let engines = self
+            .engines()
+            .into_iter()
+            .map(|engine| engine.group().clone());
+        let others = engines.filter(|group| group.id() != FIRST_GROUP);
+        let led = others.filter(|group| group.leader().is_some());
+        led.map(|group| group.id()).collect()
+    }
+
+    /// Commits what a transaction has written in these groups, or has to hold there until then.
+    fn commit_parts(
+        &self,
+        first: Option<Branch>,
+        mut others: Vec<Joined>,
+        durability: Durability,
+    ) -> Result<Debt> {
+        if others.is_empty() {
+            let Some(Branch { txn, .. }) = first else {
+                return Ok(Debt::NONE);
+            };
+            return self.commit_alone(&self.first, || txn.commit(durability));
+        }
+        let durability = durability.max(Durability::On);
+        let is_elsewhere = |one: &Joined| (!one.is_here).then(|| one.branch.group());
+        let elsewhere: Vec<_> = others.iter().filter_map(is_elsewhere).collect();
+        let mut awaited: Vec<_> = (others.iter().filter(|one| one.is_here))
+            .filter_map(|one| self.engine(one.branch.group()))
+            .collect();
+        let changes_catalog = first
+            .as_ref()
+            .is_some_and(|first| !first.txn.catalog_writes().is_empty());
+        let coordinator = match first {
+            Some(first) => {
+                awaited.insert(0, first.engine.clone());
+                first
+            }
+            None => {
+                // All of them are here.
+                let one = others.remove(0).branch;
+                if others.is_empty() {
+                    let engine = self
+                        .engine(one.group())
+                        .ok_or_else(crate::group::not_leader)?;
+                    return self.commit_alone(&engine, || one.commit(durability));
+                }
+                *one.into_local()?
+            }
+        };
+        let engine = coordinator.engine.clone();
+        let others = others.into_iter().map(|one| one.branch).collect();
+        let awaits = !elsewhere.is_empty();
+        let heard = self.heard();
+        let (id, mut committed) = append_parts(coordinator, others, heard, durability, awaits)?;
+        if let Some(at) = awaits.then(|| engine.await_decision(id)).flatten() {
+            self.hear(at);
+            committed = committed.without(&elsewhere);
+        }
+        match (durability, changes_catalog) {
+            // Whoever reads on a standby is to see it, and not that it is prepared.
+            (Durability::RemoteApply, _) => {}
+            // Who goes on here goes by the catalog's version.
+            (_, true) => awaited.truncate(1),
+            (_, false) => awaited.clear(),
+        }
+        for engine in awaited {
+            engine.await_resolution(id, &mut committed);
+        }
+        Ok(committed)
+    }
+
+    /// Commits in one group that this node leads.
+    fn commit_alone(
+        &self,
+        engine: &Arc<KvEngine>,
+        commit: impl FnOnce() -> Result<Debt>,
+    ) -> Result<Debt> {
+        engine.group().pass(self.heard());
+        let committed = commit()?;
+        self.hear(engine.group().timestamp());
+        Ok(committed)
     }
 
     /// The greatest timestamp that any transaction here has heard of.

@@ -5,6 +5,7 @@ mod builds;
 mod database;
 mod notifications;
 mod outcomes;
+mod pipes;
 mod prepared;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use base::env::{sleep, BoxFuture};
 use base::sync::Event;
-use base::{Durability, Position, Result, SqlState};
+use base::{Durability, Error, Position, Result, SqlState};
 use raft::planted::{is_planted, Bug};
 
 use super::core::Core;
@@ -187,10 +187,22 @@ impl Group {
                 if let Some(claim) = group.push(durability) {
                     group.flush(claim).await;
                 }
-                return group.gate.settle(position, durability).await;
+                group.gate.settle(position, durability).await?;
+            } else {
+                group.gate.settle(position, durability).await?;
             }
-            group.gate.settle(position, durability).await
+            match durability == Durability::Off || group.is_of_history(position)? {
+                true => Ok(()),
+                false => Err(Error::failover()),
+            }
         })
+    }
+
+    /// As [`base::engine::Gate::is_settled`], for one position.
+    pub fn is_settled(&self, position: Position, durability: Durability) -> bool {
+        let is_off = durability == Durability::Off;
+        let is_there = || is_off || self.is_of_history(position).unwrap_or(false);
+        self.gate.is_settled(position, durability) && is_there()
     }
 
     /// Gets everything proposed so far moving. The claim is returned when the caller should flush

@@ -217,6 +217,35 @@ fn term_start(store: &Store, term: Term) -> Result<Option<Lsn>> {
     }
 }
 
+/// Whether no later term had begun at a position that is committed and not in the log any more.
+fn is_before_later_terms(store: &Store, Position { term, lsn }: Position) -> Result<bool> {
+    let range = KeyRange {
+        start: (term.0 + 1).to_be_bytes().to_vec(),
+        end: None,
+    };
+    let mut batch = RowBatch::default();
+    let (tree, direction) = (TreeId::TERMS, Direction::Forward);
+    store.scan(tree, &range, direction, Lsn::MAX, 1, &mut batch)?;
+    let next = batch.iter().next().map(|(_, row)| number(row, 0));
+    Ok(next.transpose()?.is_none_or(|start| Lsn(start) > lsn))
+}
+
+impl Group {
+    /// Whether what the leader of a term had at an LSN, which is committed by now, stands there: no
+    /// later leader's entry does. A replica that never had an entry has nothing to take back when
+    /// another comes in its place, so of what another node has appended the log alone tells.
+    pub(super) fn is_of_history(&self, position: Position) -> Result<bool> {
+        // Whoever leads has appended all of its term itself.
+        if position.lsn == Lsn::ZERO || self.leading() == Some(position.term) {
+            return Ok(true);
+        }
+        match self.log.term(position.lsn) {
+            Some(term) => Ok(term <= position.term),
+            None => is_before_later_terms(&self.store(), position),
+        }
+    }
+}
+
 /// How many leaderships are below this one, whose first entry is there.
 fn count_before(store: &Store, term: Term) -> Result<u64> {
     let mut range = KeyRange {

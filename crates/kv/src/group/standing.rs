@@ -69,11 +69,11 @@ impl Proposals {
 
 /// A reader's first look at a group.
 #[derive(Debug)]
-pub struct Look {
+pub(crate) struct Look {
     group: Arc<Group>,
     snapshot: Snapshot,
     /// The last timestamp of the group.
-    pub timestamp: Timestamp,
+    timestamp: Timestamp,
     standing: Vec<SpanningId>,
     _awaiting: Awaiting,
 }
@@ -152,8 +152,7 @@ impl Group {
         loop {
             let version = self.prepared().version();
             if self.has_parts() {
-                let (mut shown, _) = shown_in(std::slice::from_ref(self), Timestamp(i64::MIN))?;
-                return shown.pop().ok_or_else(not_leader);
+                return self.shown_beside_parts();
             }
             let snapshot = self.snapshot()?;
             // Whatever stands in it now was prepared after the statement began.
@@ -163,8 +162,26 @@ impl Group {
         }
     }
 
+    /// The same where parts stand.
+    fn shown_beside_parts(self: &Arc<Self>) -> Result<Shown> {
+        for _ in 0..LOOKS_MAX {
+            let look = self.look()?;
+            let Some(settled) = look.settled()? else {
+                continue;
+            };
+            if let Some(shown) = look.at(settled)? {
+                return Ok(shown);
+            }
+        }
+        let message = "could not take a snapshot: too much is committed meanwhile";
+        Err(Error::serialization(message))
+    }
+
     /// Looks at what is visible and what stands there.
-    fn look(self: &Arc<Self>) -> Result<Look> {
+    ///
+    /// # Errors
+    /// As [`Group::snapshot`].
+    pub(crate) fn look(self: &Arc<Self>) -> Result<Look> {
         loop {
             let look = self.look_now(&*self.lock_to_append()?)?;
             if self.has_lease(look.snapshot.term()) {
@@ -207,8 +224,12 @@ impl Look {
         self.snapshot.term()
     }
 
-    /// Waits for what stands in it; the greatest timestamp of the commits among that, if it is known.
-    fn settled(&self) -> Result<Option<Timestamp>> {
+    /// Waits for what stands in it; the greatest timestamp of the commits among that and of the group,
+    /// if it is known.
+    ///
+    /// # Errors
+    /// As [`Group::wait_for_standing`].
+    pub(crate) fn settled(&self) -> Result<Option<Timestamp>> {
         self.group.until_resolved(self.term(), &self.standing)?;
         let resolved = self.group.registry.resolutions();
         let resolved = resolved.above(self.snapshot.position().lsn);
@@ -223,7 +244,10 @@ impl Look {
 
     /// What is there at a timestamp that is not below what [`Look::settled`] says; none when too much
     /// has happened since.
-    fn at(&self, timestamp: Timestamp) -> Result<Option<Shown>> {
+    ///
+    /// # Errors
+    /// As [`Group::wait_for_standing`].
+    pub(crate) fn at(&self, timestamp: Timestamp) -> Result<Option<Shown>> {
         let group = &self.group;
         let from = self.snapshot.position().lsn;
         let (snapshot, standing) = {
@@ -269,35 +293,6 @@ impl Group {
             position: Position { term, lsn },
         }
     }
-}
-
-/// What a statement sees that reads these groups, all of which this node leads: one state of all of
-/// them, with everything that was committed before. `heard` is the greatest timestamp that its
-/// session has heard of; the answer's is that of the state.
-///
-/// # Errors
-/// As [`Group::snapshot`], of any of them; 40001 when too much happens meanwhile.
-pub fn shown_in(groups: &[Arc<Group>], heard: Timestamp) -> Result<(Vec<Shown>, Timestamp)> {
-    'anew: for _ in 0..LOOKS_MAX {
-        let looks: Vec<Look> = groups.iter().map(Group::look).collect::<Result<_>>()?;
-        let mut timestamp = heard;
-        for look in &looks {
-            match look.settled()? {
-                Some(settled) => timestamp = timestamp.max(settled),
-                None => continue 'anew,
-            }
-        }
-        let mut shown = Vec::with_capacity(looks.len());
-        for look in &looks {
-            match look.at(timestamp)? {
-                Some(at) => shown.push(at),
-                None => continue 'anew,
-            }
-        }
-        return Ok((shown, timestamp));
-    }
-    let message = "could not take a snapshot of several groups: too much is committed meanwhile";
-    Err(Error::serialization(message))
 }
 
 #[cfg(test)]

@@ -31,8 +31,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use base::env::Outlet;
-
-use crate::wire::put_framed;
+use base::framed::put_framed;
 
 // Not `base::`: a model checker's may be beside this very file (`model.rs`).
 use super::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -284,6 +284,7 @@ fn only_the_right_nodes_are_welcome() {
     // Whoever is not known may do no more than ask to join.
     for purpose in [
         Purpose::Reload,
+        Purpose::Branches,
         Purpose::Directory,
         Purpose::Cancel { pid: 1, secret: 1 },
         Purpose::Administer(base::cluster::Administration::PromoteAlone),

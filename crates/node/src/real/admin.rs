@@ -14,10 +14,11 @@ use std::time::Duration;
 
 use base::cluster::Administration;
 use base::env::{Env, Severity};
+use base::framed::put_framed;
 
 use super::RealEnv;
 use crate::server::Node;
-use crate::wire::{put_framed, Outcome, HELLO_BYTES_MAX};
+use crate::wire::{Outcome, HELLO_BYTES_MAX};
 
 const SOCKET: &str = "admin.socket";
 

@@ -19,8 +19,13 @@ pub struct Stage {
 
 impl Stage {
     pub fn new() -> Stage {
+        Stage::with(&[])
+    }
+
+    /// With these settings.
+    pub fn with(settings: &[&str]) -> Stage {
         let dir = tempfile::tempdir().expect("a directory");
-        let cluster = Cluster::start(program(), dir.path(), 3, &[]).expect("a cluster");
+        let cluster = Cluster::start(program(), dir.path(), 3, settings).expect("a cluster");
         let stage = Stage { cluster, _dir: dir };
         let leader = stage.leader();
         stage

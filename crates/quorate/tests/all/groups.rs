@@ -28,8 +28,7 @@ const TRANSFERS: usize = 40;
 const LOSSES: usize = 2;
 
 /// A cluster of three nodes and three groups, with a bank.
-fn bank() -> Stage {
-    let stage = Stage::new();
+fn bank(stage: Stage) -> Stage {
     let node = stage.node(stage.leader());
     for number in ["2", "3"] {
         let added = node.query("select quorate.add_group()");
@@ -119,7 +118,22 @@ fn sum(node: &Endpoint) -> Option<i64> {
 
 #[test]
 fn a_bank_in_three_groups_keeps_its_sum_while_leaders_are_lost_and_accounts_move() {
-    let stage = bank();
+    keeps_its_sum(&bank(Stage::new()));
+}
+
+#[test]
+fn a_bank_whose_groups_are_led_by_three_nodes_keeps_its_sum() {
+    let stage = bank(Stage::with(&["quorate.leaders=spread"]));
+    let node = stage.node(stage.leader());
+    let leaders = "select count(distinct leader) from quorate.groups";
+    wait_for("leaders on three nodes", PATIENCE, || {
+        node.query(leaders).is_ok_and(|count| count == "3")
+    })
+    .expect("they are spread");
+    keeps_its_sum(&stage);
+}
+
+fn keeps_its_sum(stage: &Stage) {
     let (told, ends) = (Arc::default(), Arc::new(AtomicBool::new(false)));
     let clients: Vec<_> = (0..3)
         .map(|node| {

@@ -4,10 +4,11 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
+use base::framed::put_framed;
 use base::NodeId;
 use lab::host::{run, wait_for, Endpoint, PATIENCE};
 use lab::quorate::Cluster;
-use node::wire::{put_framed, ClusterId, Hello, Purpose};
+use node::wire::{ClusterId, Hello, Purpose};
 
 use crate::kill::program;
 use crate::shared::one_node;

@@ -11,10 +11,11 @@ use std::time::Duration;
 
 use base::cluster::Administration;
 use base::codec::{put_bytes, put_varint};
+use base::framed::put_framed;
 use base::NodeId;
 use lab::host::{run, wait_for, Process, PATIENCE};
 use lab::quorate::Cluster;
-use node::wire::{put_framed, Answer, ClusterId, Hello, Purpose};
+use node::wire::{Answer, ClusterId, Hello, Purpose};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 
@@ -119,6 +120,7 @@ impl Fort {
         let purposes = [
             ("groups", Purpose::Groups(Vec::new())),
             ("reload", Purpose::Reload),
+            ("branches", Purpose::Branches),
             ("directory", Purpose::Directory),
             ("cancel", Purpose::Cancel { pid: 1, secret: 2 }),
             (

@@ -100,6 +100,15 @@ fn forty_seeds_of_three_groups() {
 }
 
 #[test]
+fn thirty_seeds_of_three_groups_that_are_led_apart() {
+    let file = (
+        "crates/sim/tests/seeds/groups-apart.toml",
+        include_str!("groups-apart.toml"),
+    );
+    run_mixed(3, 30, Some(file));
+}
+
+#[test]
 fn twenty_seeds_of_three_groups_that_lose_majorities() {
     let file = (
         "crates/sim/tests/seeds/groups-lost.toml",

@@ -1,14 +1,14 @@
 //! What the leader of a group remembers of transactions across groups: a [`spanning::Leader`], for as
 //! long as its term lasts, what is being appended, and what it has said and nobody has carried out.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 use base::sync::{Mutex, RwLock};
 use base::{GroupId, Lsn, Result, Term, Timestamp};
 use spanning::{
-    Admission, Event, Leader, Ledger, Message, Open, Output, Participant, SpanningId, Vote,
+    Admission, Event, Leader, Ledger, Message, Open, Outcome, Output, Participant, SpanningId, Vote,
 };
 
 use super::super::KvEngine;
@@ -67,6 +67,8 @@ struct Leading {
     leader: Leader,
     /// What is being appended.
     appending: BTreeSet<SpanningId>,
+    /// What became of those for whose outcome somebody waits, as far as it is known.
+    awaited: BTreeMap<SpanningId, Option<Outcome>>,
 }
 
 impl State {
@@ -85,14 +87,16 @@ impl State {
         let Some(leading) = &mut self.leading else {
             return;
         };
+        let appending = &leading.appending;
         let said = leading.leader.take().into_iter();
-        self.todo.extend(said.filter(|output| {
-            let event = Event::Local;
-            let event = match output {
-                Output::Append { event, .. } => event,
-                _ => &event,
-            };
-            !matches!(event, Event::Prepare { .. })
+        self.todo.extend(said.filter(|output| match output {
+            Output::Append { event, .. } => !matches!(event, Event::Prepare { .. }),
+            // Its session asks, and is not done yet.
+            Output::Send {
+                message: Message::Prepare { id, .. },
+                ..
+            } => !appending.contains(id),
+            _ => true,
         }));
     }
 }
@@ -128,6 +132,7 @@ impl Across {
                 term,
                 leader: Leader::new(group, term, first, commit),
                 appending: BTreeSet::new(),
+                awaited: BTreeMap::new(),
             }),
             todo: VecDeque::new(),
         };
@@ -165,6 +170,36 @@ impl Across {
             }
         }
         Ok((id, below))
+    }
+
+    /// Somebody will wait for the outcome of this transaction, which this group coordinates.
+    pub(crate) fn expect_decision(&self, id: SpanningId) {
+        if let Some(leading) = &mut self.state.lock().leading {
+            leading.awaited.insert(id, None);
+        }
+    }
+
+    /// What became of a transaction is known.
+    pub(crate) fn note_decided(&self, id: SpanningId, outcome: Outcome) {
+        let mut state = self.state.lock();
+        let leading = state.leading.as_mut();
+        if let Some(known) = leading.and_then(|leading| leading.awaited.get_mut(&id)) {
+            *known = Some(outcome);
+        }
+    }
+
+    /// What became of a transaction for whose outcome somebody waits, if it is known.
+    pub(crate) fn decided(&self, id: SpanningId) -> Option<Outcome> {
+        let state = self.state.lock();
+        let leading = state.leading.as_ref()?;
+        leading.awaited.get(&id).copied().flatten()
+    }
+
+    /// Nobody waits for it any more.
+    pub(crate) fn forget_decided(&self, id: SpanningId) {
+        if let Some(leading) = &mut self.state.lock().leading {
+            leading.awaited.remove(&id);
+        }
     }
 
     /// A part of this group is about to be appended.

@@ -1,8 +1,9 @@
 //! A transaction over the groups of a database: a branch in each that it has touched.
 //!
-//! The first branch is that of the first group, and is always there. Others join when one of their
-//! trees is locked, which a statement does with each of its tables before it begins. So when it begins
-//! its groups are known, and it sees one state of them.
+//! The first branch is that of the first group, and is always there, on this node. Others join when
+//! one of their trees is locked, which a statement does with each of its tables before it begins. So
+//! when it begins its groups are known, and it sees one state of them. A branch of a group that another
+//! node leads is on that node ([`super::super::branch`]).
 //!
 //! ```text
 //! lock_table(t2)        group 2 joins
@@ -12,6 +13,9 @@
 //! savepoint             one in each branch; who joins later gets those that there are
 //! commit                nobody has written: nothing; one has: its own commit; several: parts
 //! ```
+//! Where another node leads a group in which it has written, the first group has a part too, and
+//! coordinates: so what became of it follows from logs, whatever is lost meanwhile.
+
 //! # Invariants
 //! - What a statement reads of several groups is one state, with all that was committed before.
 //! - A commit is appended in one group only when all that it owes in others is committed there.
@@ -30,10 +34,9 @@ use base::{coro, Debt, Durability, Error, GroupId, Key, KeyRange, Result, TreeId
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
-use super::super::across::append_parts;
-use super::super::{Branch, GroupView};
+use super::super::branch::{agree, Access, Branch, Branching, Stake};
 use super::Database;
-use crate::group::{shown_in, Group};
+use crate::group::Group;
 use crate::txn::Txn;
 
 /// The error for what is known of one group alone.
@@ -41,9 +44,13 @@ fn of_one_group(what: &str) -> Error {
     Error::unsupported(format!("{what} over several groups"))
 }
 
-/// A branch, and what the transaction's savepoints and views are called in it.
-struct Joined {
-    branch: Branch,
+/// A branch in another group than the first, and what the transaction's savepoints and views are
+/// called in it.
+pub(super) struct Joined {
+    /// The branch.
+    pub branch: Box<dyn Branching>,
+    /// This node leads the group.
+    pub is_here: bool,
     savepoints: Vec<(Savepoint, Savepoint)>,
     views: Vec<(ViewId, ViewId)>,
     /// What it sees is of the state that the statement sees.
@@ -51,14 +58,6 @@ struct Joined {
 }
 
 impl Joined {
-    fn group(&self) -> &Arc<Group> {
-        self.branch.engine.group()
-    }
-
-    fn txn(&mut self) -> &mut Txn<Arc<Group>> {
-        &mut self.branch.txn
-    }
-
     fn own(&self, savepoint: Savepoint) -> Option<Savepoint> {
         let found = self
             .savepoints
@@ -68,12 +67,19 @@ impl Joined {
     }
 }
 
+/// Which of the branches: 0 is that of the first group.
+type Place = usize;
+
 /// A transaction of a session.
 pub struct DatabaseTxn {
     database: Arc<Database>,
     options: TxnOptions,
     lock_timeout: Duration,
-    /// The first group's first.
+    /// The branch of the first group.
+    first: Branch,
+    /// What that sees is of the state that the statement sees.
+    first_is_shown: bool,
+    /// Those of others.
     joined: Vec<Joined>,
     /// Those that there are, as the first branch calls them.
     savepoints: Vec<Savepoint>,
@@ -91,15 +97,10 @@ impl DatabaseTxn {
         first: Txn<Arc<Group>>,
         options: TxnOptions,
     ) -> DatabaseTxn {
-        let engine = database.first.clone();
-        let txn = Box::new(first);
         DatabaseTxn {
-            joined: vec![Joined {
-                branch: Branch { engine, txn },
-                savepoints: Vec::new(),
-                views: Vec::new(),
-                is_shown: false,
-            }],
+            first: Branch::new(database.first.clone(), first),
+            first_is_shown: false,
+            joined: Vec::new(),
             database,
             options,
             lock_timeout: Duration::ZERO,
@@ -111,11 +112,46 @@ impl DatabaseTxn {
     }
 
     fn first(&mut self) -> &mut Txn<Arc<Group>> {
-        self.joined[0].txn()
+        &mut self.first.txn
     }
 
     fn is_alone(&self) -> bool {
-        self.joined.len() == 1
+        self.joined.is_empty()
+    }
+
+    /// All branches, the first group's first.
+    fn all(&mut self) -> impl Iterator<Item = &mut dyn Branching> {
+        let others = self.joined.iter_mut();
+        let others = others.map(|one| &mut *one.branch as &mut dyn Branching);
+        std::iter::once(&mut self.first as &mut dyn Branching).chain(others)
+    }
+
+    fn branch(&mut self, place: Place) -> &mut dyn Branching {
+        match place.checked_sub(1) {
+            None => &mut self.first,
+            Some(place) => &mut *self.joined[place].branch,
+        }
+    }
+
+    fn branch_ref(&self, place: Place) -> &dyn Branching {
+        match place.checked_sub(1) {
+            None => &self.first,
+            Some(place) => &*self.joined[place].branch,
+        }
+    }
+
+    fn is_shown(&self, place: Place) -> bool {
+        match place.checked_sub(1) {
+            None => self.first_is_shown,
+            Some(place) => self.joined[place].is_shown,
+        }
+    }
+
+    fn set_shown(&mut self, place: Place) {
+        match place.checked_sub(1) {
+            None => self.first_is_shown = true,
+            Some(place) => self.joined[place].is_shown = true,
+        }
     }
 
     /// Whether all its statements see what the first one does.
@@ -123,8 +159,15 @@ impl DatabaseTxn {
         self.options.isolation != Isolation::ReadCommitted
     }
 
-    fn place_of(&self, group: GroupId) -> Option<usize> {
-        self.joined.iter().position(|one| one.group().id() == group)
+    fn place_of(&self, group: GroupId) -> Option<Place> {
+        if group == FIRST_GROUP {
+            return Some(0);
+        }
+        let place = self
+            .joined
+            .iter()
+            .position(|one| one.branch.group() == group);
+        place.map(|place| place + 1)
     }
 
     /// The group of a tree, or of the tree that a row of descriptors is of.
@@ -136,45 +179,54 @@ impl DatabaseTxn {
     }
 
     /// Joins a group that it has not touched yet.
-    fn join(&mut self, group: GroupId) -> Result<usize> {
-        let engine = self.database.led(group)?;
-        let mut options = self.options;
-        // What becomes of it is noted in the first group.
-        options.flight = None;
-        let mut txn = Box::new(engine.begin_branch(options)?);
-        txn.set_lock_timeout(self.lock_timeout);
-        txn.set_numbering(self.joined[0].group().clone());
-        let begun = |all: &Savepoint| (*all, txn.savepoint());
+    fn join(&mut self, group: GroupId) -> Result<Place> {
+        let options = self.options_of_others();
+        let (branch, is_here) = self.database.begin_branch(group, options)?;
+        self.add(branch, is_here);
+        Ok(self.joined.len())
+    }
+
+    /// What becomes of a transaction is noted in the first group.
+    fn options_of_others(&self) -> TxnOptions {
+        TxnOptions {
+            flight: None,
+            ..self.options
+        }
+    }
+
+    fn add(&mut self, mut branch: Box<dyn Branching>, is_here: bool) {
+        branch.access().set_lock_timeout(self.lock_timeout);
+        let begun = |all: &Savepoint| (*all, branch.access().savepoint());
         let savepoints = self.savepoints.iter().map(begun).collect();
         self.joined.push(Joined {
-            branch: Branch { engine, txn },
+            branch,
+            is_here,
             savepoints,
             views: Vec::new(),
             is_shown: false,
         });
-        Ok(self.joined.len() - 1)
     }
 
     /// The branch of a group, to write or lock there.
-    fn touch(&mut self, group: GroupId) -> Result<usize> {
+    fn touch(&mut self, group: GroupId) -> Result<Place> {
         let place = match self.place_of(group) {
             Some(place) => place,
             None => self.join(group)?,
         };
-        if self.has_begun && !self.joined[place].branch.txn.has_snapshot() {
+        if self.has_begun && !self.branch_ref(place).has_snapshot() {
             if self.keeps_its_snapshot() {
                 return Err(Self::joins_late(group));
             }
             // What is written and locked is looked at as it is now.
-            self.joined[place].txn().begin_statement()?;
+            self.branch(place).begin_statement()?;
         }
         Ok(place)
     }
 
     /// The branch of a group, to read there what the statement sees.
-    fn see(&mut self, group: GroupId) -> Result<usize> {
+    fn see(&mut self, group: GroupId) -> Result<Place> {
         let place = self.touch(group)?;
-        if !self.joined[place].is_shown {
+        if !self.is_shown(place) {
             self.show_late(place)?;
         }
         Ok(place)
@@ -186,26 +238,24 @@ impl DatabaseTxn {
     }
 
     /// Shows the statement at work what a group has, if that is of the state that it sees of others.
-    fn show_late(&mut self, place: usize) -> Result<()> {
-        let asked: Vec<usize> = (0..self.joined.len())
-            .filter(|other| *other == place || self.joined[*other].is_shown)
+    fn show_late(&mut self, place: Place) -> Result<()> {
+        let heard = self.database.heard();
+        let shown: Vec<bool> = (0..=self.joined.len())
+            .map(|other| self.is_shown(other))
             .collect();
-        let groups: Vec<_> = asked
-            .iter()
-            .map(|one| self.joined[*one].group().clone())
-            .collect();
-        let (shown, timestamp) = shown_in(&groups, self.database.heard())?;
+        let places = self.all().enumerate();
+        let asked = places.filter(|(other, _)| *other == place || shown[*other]);
+        let mut asked: Vec<_> = asked.map(|(_, branch)| branch).collect();
+        let timestamp = agree(&mut asked, heard)?;
         self.database.hear(timestamp);
-        for (asked, shown) in asked.into_iter().zip(shown) {
-            let view = GroupView::of(self.joined[asked].group(), shown);
-            if asked == place {
-                self.joined[place].txn().begin_statement_with(view)?;
-                self.joined[place].is_shown = true;
-            } else if !self.joined[asked].branch.txn.shown()?.is_same(&view) {
+        for other in (0..shown.len()).filter(|other| *other != place && shown[*other]) {
+            if !self.branch(other).has_same_view()? {
                 self.database.joins_all.store(true, Ordering::Relaxed);
-                return Err(Self::joins_late(self.joined[place].group().id()));
+                return Err(Self::joins_late(self.branch_ref(place).group()));
             }
         }
+        self.branch(place).take_view()?;
+        self.set_shown(place);
         self.owe_all();
         Ok(())
     }
@@ -213,56 +263,64 @@ impl DatabaseTxn {
     /// Shows the statement that begins one state of all groups that have joined; false where a snapshot
     /// that must be safe is not.
     fn show_all(&mut self) -> Result<bool> {
-        self.joined
-            .iter_mut()
-            .for_each(|one| one.txn().expect_snapshot());
-        let groups: Vec<_> = self.joined.iter().map(|one| one.group().clone()).collect();
-        let (shown, timestamp) = shown_in(&groups, self.database.heard())?;
-        self.database.hear(timestamp);
-        for (one, shown) in self.joined.iter_mut().zip(shown) {
-            let view = GroupView::of(one.group(), shown);
-            one.txn().begin_statement_with(view)?;
-            one.is_shown = true;
+        let heard = self.database.heard();
+        let mut all: Vec<_> = self.all().collect();
+        all.iter_mut().for_each(|branch| branch.expect_snapshot());
+        let timestamp = agree(&mut all, heard)?;
+        for branch in &mut all {
+            branch.take_view()?;
         }
         let mut are_safe = true;
-        for one in &mut self.joined {
-            are_safe &= one.txn().is_safe()?;
+        if self.options.deferrable {
+            for branch in self.all() {
+                are_safe &= branch.is_safe()?;
+            }
         }
+        self.database.hear(timestamp);
+        (0..=self.joined.len()).for_each(|place| self.set_shown(place));
         Ok(are_safe)
     }
 
-    /// Joins all groups that this node leads.
+    /// Joins all groups that are led anywhere.
     fn join_all(&mut self) -> Result<()> {
-        for engine in self.database.engines() {
-            let group = engine.group();
-            if group.leading().is_some() && self.place_of(group.id()).is_none() {
-                self.join(group.id())?;
+        let options = self.options_of_others();
+        for group in self.database.led_groups() {
+            if self.place_of(group).is_none() {
+                // Who comes to touch a group that could not join hears so then.
+                if let Some((branch, is_here)) = self.database.try_branch(group, options)? {
+                    self.add(branch, is_here);
+                }
             }
         }
         Ok(())
     }
 
     fn owe_all(&mut self) {
-        for one in &self.joined {
-            self.debt.merge(one.branch.txn.debt());
+        for place in 0..=self.joined.len() {
+            let debt = self.branch_ref(place).debt().clone();
+            self.debt.merge(&debt);
         }
     }
 
     /// Does something in a branch, and owes what that rests on.
     fn in_branch<R>(
         &mut self,
-        place: usize,
-        act: impl FnOnce(&mut Txn<Arc<Group>>) -> Result<R>,
+        place: Place,
+        act: impl FnOnce(&mut dyn Access) -> Result<R>,
     ) -> Result<R> {
-        let done = act(&mut self.joined[place].branch.txn);
-        self.debt.merge(self.joined[place].branch.txn.debt());
+        let done = act(self.branch(place).access());
+        let branch = match place.checked_sub(1) {
+            None => &self.first as &dyn Branching,
+            Some(place) => &*self.joined[place].branch,
+        };
+        self.debt.merge(branch.debt());
         done
     }
 
     fn writing<R>(
         &mut self,
         (tree, key): (TreeId, &[u8]),
-        act: impl FnOnce(&mut Txn<Arc<Group>>) -> Result<R>,
+        act: impl FnOnce(&mut dyn Access) -> Result<R>,
     ) -> Result<R> {
         let place = self.touch(Self::group_of(tree, key))?;
         self.in_branch(place, act)
@@ -282,16 +340,18 @@ impl DatabaseTxn {
         Ok(())
     }
 
-    /// Whether a branch has something to say in the commit.
-    fn takes_part(&self, place: usize) -> bool {
-        let txn = &self.joined[place].branch.txn;
-        txn.has_written() || txn.holds_rows() || txn.has_marks() || txn.is_asked_about()
+    /// What each branch has to say in the commit, and whether any has written.
+    fn stakes(&self) -> (Vec<Stake>, bool) {
+        let others = self.joined.iter().map(|one| one.branch.stake());
+        let stakes: Vec<_> = std::iter::once(self.first.stake()).chain(others).collect();
+        let has_written = stakes.iter().any(|stake| stake.has_written);
+        (stakes, has_written)
     }
 }
 
 impl Transaction for DatabaseTxn {
     fn id(&self) -> TxnId {
-        self.joined[0].branch.txn.id()
+        self.first.txn.id()
     }
 
     fn isolation(&self) -> Isolation {
@@ -300,11 +360,10 @@ impl Transaction for DatabaseTxn {
 
     fn set_options(&mut self, options: TxnOptions) {
         self.options = options;
-        for (place, one) in self.joined.iter_mut().enumerate() {
-            let mut own = options;
-            own.flight = options.flight.filter(|_| place == 0);
-            one.txn().set_options(own);
-        }
+        self.first.set_options(options);
+        let options = self.options_of_others();
+        let others = self.joined.iter_mut();
+        others.for_each(|one| one.branch.set_options(options));
     }
 
     fn begin_statement(&mut self) -> Result<()> {
@@ -316,28 +375,24 @@ impl Transaction for DatabaseTxn {
         }
         if self.is_alone() || !is_first && self.keeps_its_snapshot() {
             self.database.pass_in_first();
-            for one in &mut self.joined {
-                if one.branch.txn.has_snapshot() || is_first {
-                    one.txn().begin_statement()?;
-                    one.is_shown = true;
+            for place in 0..=self.joined.len() {
+                if self.branch_ref(place).has_snapshot() || is_first {
+                    self.branch(place).begin_statement()?;
+                    self.set_shown(place);
                 }
             }
             self.owe_all();
             return Ok(());
         }
         while !self.show_all()? {
-            self.joined
-                .iter_mut()
-                .for_each(|one| one.txn().give_up_snapshot());
+            self.all().for_each(Branching::give_up_snapshot);
         }
         self.owe_all();
         Ok(())
     }
 
     fn next_command(&mut self) {
-        self.joined
-            .iter_mut()
-            .for_each(|one| one.txn().next_command());
+        self.all().for_each(Branching::next_command);
     }
 
     fn owe(&mut self, debt: &Debt) {
@@ -373,80 +428,67 @@ impl Transaction for DatabaseTxn {
         self.savepoints.clear();
         self.has_begun = false;
         self.debt = Debt::NONE;
-        let first = &mut self.joined[0];
-        first.is_shown = false;
-        first.savepoints.clear();
-        first.views.clear();
+        self.first_is_shown = false;
         self.first().begin_again(options)
     }
 
     fn commit(self: Box<Self>, durability: Durability) -> Result<Debt> {
         let mut this = *self;
-        let writes = this.joined.iter().any(|one| one.branch.txn.has_written());
-        let is_asked = this.joined[0].branch.txn.is_asked_about();
-        let takes_part = |place: usize| match place {
+        let (stakes, writes) = this.stakes();
+        let is_part = |stake: &Stake| stake.has_written || stake.is_held;
+        // What another node has of it is decided where it is known what became of it.
+        let mut joined = this.joined.iter().zip(&stakes[1..]);
+        let elsewhere = writes && joined.any(|(one, stake)| is_part(stake) && !one.is_here);
+        let first_is_part = match writes {
+            true => elsewhere || is_part(&stakes[0]),
             // Whoever has asked for an id has written nothing, perhaps.
-            0 if !writes => is_asked,
-            place => writes && this.takes_part(place),
+            false => this.first.txn.is_asked_about(),
         };
-        let places: Vec<bool> = (0..this.joined.len()).map(takes_part).collect();
-        let with = |part: bool| {
-            let joined = this.joined.iter().zip(&places);
-            joined
-                .filter(move |(_, takes)| **takes == part)
-                .map(|(one, _)| one.group().id())
+        let joined = std::mem::take(&mut this.joined);
+        let (parts, others): (Vec<_>, Vec<_>) = joined
+            .into_iter()
+            .zip(&stakes[1..])
+            .partition(|(_, stake)| writes && is_part(stake));
+        let branches = |all: Vec<(Joined, &Stake)>| -> Vec<Joined> {
+            all.into_iter().map(|(one, _)| one).collect()
         };
-        let groups: Vec<_> = with(true).collect();
+        let (parts, others) = (branches(parts), branches(others));
         if writes {
-            if groups.iter().any(|group| *group != FIRST_GROUP) {
+            let mut groups: Vec<_> = parts.iter().map(|one| one.branch.group()).collect();
+            if !groups.is_empty() {
                 this.debt.merge(&this.database.numbered());
             }
+            groups.extend(first_is_part.then_some(FIRST_GROUP));
             this.settle_beside(&groups)?;
         }
-        let mut debt = std::mem::take(&mut this.debt);
-        let (mut parts, mut others) = (Vec::new(), Vec::new());
-        for (one, takes) in this.joined.into_iter().zip(places) {
-            let to = if takes { &mut parts } else { &mut others };
-            to.push(one.branch);
-        }
-        let changes_catalog = parts.first().is_some_and(|first| {
-            first.engine.group().id() == FIRST_GROUP && !first.txn.catalog_writes().is_empty()
-        });
-        if !writes {
-            // Before anything says that it has committed, all groups say that what it has read fits.
-            for Branch { txn, .. } in others.drain(..) {
-                debt.merge(&txn.commit(durability)?);
-            }
-        }
-        let committed = match parts.len() {
-            0 => Debt::NONE,
-            1 => {
-                let Branch { engine, txn } = parts.remove(0);
-                engine.group().pass(this.database.heard());
-                let committed = txn.commit(durability)?;
-                this.database.hear(engine.group().timestamp());
-                committed
-            }
-            _ => {
-                let durability = durability.max(Durability::On);
-                let mut engines: Vec<_> = parts.iter().map(|part| part.engine.clone()).collect();
-                let (id, mut committed) = append_parts(parts, this.database.heard(), durability)?;
-                match (durability, changes_catalog) {
-                    // Whoever reads on a standby is to see it, and not that it is prepared.
-                    (Durability::RemoteApply, _) => {}
-                    // Who goes on here goes by the catalog's version.
-                    (_, true) => engines.truncate(1),
-                    (_, false) => engines.clear(),
-                }
-                for engine in engines {
-                    engine.await_resolution(id, &mut committed);
-                }
-                committed
+        let DatabaseTxn {
+            database,
+            first,
+            mut debt,
+            ..
+        } = this;
+        let (first, mut others) = match first_is_part {
+            true => (Some(first), others),
+            false => {
+                let first = Joined {
+                    branch: Box::new(first),
+                    is_here: true,
+                    savepoints: Vec::new(),
+                    views: Vec::new(),
+                    is_shown: true,
+                };
+                (None, std::iter::once(first).chain(others).collect())
             }
         };
-        debt.merge(&committed);
-        for Branch { txn, .. } in others {
-            debt.merge(&txn.commit(durability)?);
+        if !writes {
+            // Before anything says that it has committed, all groups say that what it has read fits.
+            for one in others.drain(..) {
+                debt.merge(&one.branch.commit(durability)?);
+            }
+        }
+        debt.merge(&database.commit_parts(first, parts, durability)?);
+        for one in others {
+            debt.merge(&one.branch.commit(durability)?);
         }
         Ok(debt)
     }
@@ -456,12 +498,16 @@ impl Transaction for DatabaseTxn {
         preparation: Preparation,
         durability: Durability,
     ) -> Result<Debt> {
-        if (1..self.joined.len()).any(|place| self.takes_part(place)) {
+        let (stakes, _) = self.stakes();
+        if stakes[1..]
+            .iter()
+            .any(|stake| stake.has_written || stake.is_held)
+        {
             return Err(of_one_group("preparing a transaction"));
         }
         self.settle_beside(&[FIRST_GROUP])?;
-        let first = self.joined.swap_remove(0).branch.txn;
         let mut debt = std::mem::take(&mut self.debt);
+        let first = self.first.txn;
         debt.merge(&first.prepare(preparation, durability)?);
         Ok(debt)
     }
@@ -519,8 +565,8 @@ impl Reading for DatabaseTxn {
 impl Locking for DatabaseTxn {
     fn set_lock_timeout(&mut self, timeout: Duration) {
         self.lock_timeout = timeout;
-        let branches = self.joined.iter_mut();
-        branches.for_each(|one| one.txn().set_lock_timeout(timeout));
+        let all = self.all();
+        all.for_each(|branch| branch.access().set_lock_timeout(timeout));
     }
 
     fn lock_row(
@@ -585,7 +631,7 @@ impl Locking for DatabaseTxn {
 
     fn withdraw(&mut self, ticket: Ticket) {
         let place = self.announced_in;
-        self.joined[place].txn().withdraw(ticket);
+        self.branch(place).access().withdraw(ticket);
     }
 
     fn lock_table(&mut self, tree: TreeId, mode: TableLock, wait: LockWait) -> Result<bool> {
@@ -599,7 +645,7 @@ impl Locking for DatabaseTxn {
         if place != 0 {
             // Whoever has held it may have changed the catalog as well, and has given it up as soon as
             // its part of this group was resolved.
-            self.joined[0].group().wait_for_standing()?;
+            self.database.first.group().wait_for_standing()?;
         }
         Ok(locked)
     }
@@ -624,13 +670,13 @@ impl Writing for DatabaseTxn {
 
     fn note_moved(&mut self, tree: TreeId, key: &[u8]) {
         if let Some(place) = self.place_of(tree.group()) {
-            self.joined[place].txn().note_moved(tree, key);
+            self.branch(place).access().note_moved(tree, key);
         }
     }
 
     fn was_moved(&self, tree: TreeId, key: &[u8]) -> Result<bool> {
         match self.place_of(tree.group()) {
-            Some(place) => self.joined[place].branch.txn.was_moved(tree, key),
+            Some(place) => self.branch_ref(place).access_ref().was_moved(tree, key),
             None => Ok(false),
         }
     }
@@ -638,15 +684,13 @@ impl Writing for DatabaseTxn {
     fn is_written_by_command(&self, tree: TreeId, key: &[u8]) -> bool {
         let place = self.place_of(tree.group());
         place.is_some_and(|place| {
-            self.joined[place]
-                .branch
-                .txn
-                .is_written_by_command(tree, key)
+            let access = self.branch_ref(place).access_ref();
+            access.is_written_by_command(tree, key)
         })
     }
 
     fn catalog_writes(&self) -> &[(TreeId, Key)] {
-        self.joined[0].branch.txn.catalog_writes()
+        self.first.txn.catalog_writes()
     }
 }
 
@@ -665,9 +709,9 @@ impl Building for DatabaseTxn {
 
 impl Savepoints for DatabaseTxn {
     fn savepoint(&mut self) -> Savepoint {
-        let of_all = self.joined[0].txn().savepoint();
-        for one in &mut self.joined[1..] {
-            let own = one.txn().savepoint();
+        let of_all = self.first().savepoint();
+        for one in &mut self.joined {
+            let own = one.branch.access().savepoint();
             one.savepoints.push((of_all, own));
         }
         self.savepoints.push(of_all);
@@ -675,10 +719,10 @@ impl Savepoints for DatabaseTxn {
     }
 
     fn rollback_to(&mut self, savepoint: Savepoint) {
-        self.joined[0].txn().rollback_to(savepoint);
-        for one in &mut self.joined[1..] {
+        self.first().rollback_to(savepoint);
+        for one in &mut self.joined {
             if let Some(own) = one.own(savepoint) {
-                one.txn().rollback_to(own);
+                one.branch.access().rollback_to(own);
             }
             one.savepoints.retain(|(of_all, _)| *of_all <= savepoint);
         }
@@ -686,10 +730,10 @@ impl Savepoints for DatabaseTxn {
     }
 
     fn release(&mut self, savepoint: Savepoint) {
-        self.joined[0].txn().release(savepoint);
-        for one in &mut self.joined[1..] {
+        self.first().release(savepoint);
+        for one in &mut self.joined {
             if let Some(own) = one.own(savepoint) {
-                one.txn().release(own);
+                one.branch.access().release(own);
             }
             one.savepoints.retain(|(of_all, _)| *of_all < savepoint);
         }
@@ -700,9 +744,9 @@ impl Savepoints for DatabaseTxn {
 impl Views for DatabaseTxn {
     fn keep_view(&mut self) -> Result<ViewId> {
         let of_all = self.first().keep_view()?;
-        for one in &mut self.joined[1..] {
+        for one in &mut self.joined {
             if one.is_shown {
-                let own = one.txn().keep_view()?;
+                let own = one.branch.access().keep_view()?;
                 one.views.push((of_all, own));
             }
         }
@@ -711,11 +755,11 @@ impl Views for DatabaseTxn {
 
     fn swap_view(&mut self, view: ViewId) -> Result<()> {
         self.first().swap_view(view)?;
-        for one in &mut self.joined[1..] {
+        for one in &mut self.joined {
             let own = one.views.iter().find(|(of_all, _)| *of_all == view);
             // A group that has joined since has nothing that belongs to the view.
             if let Some((_, own)) = own.copied() {
-                one.txn().swap_view(own)?;
+                one.branch.access().swap_view(own)?;
             }
         }
         Ok(())
@@ -723,10 +767,10 @@ impl Views for DatabaseTxn {
 
     fn drop_view(&mut self, view: ViewId) {
         self.first().drop_view(view);
-        for one in &mut self.joined[1..] {
+        for one in &mut self.joined {
             if let Some(at) = one.views.iter().position(|(of_all, _)| *of_all == view) {
                 let (_, own) = one.views.swap_remove(at);
-                one.txn().drop_view(own);
+                one.branch.access().drop_view(own);
             }
         }
     }

@@ -7,6 +7,7 @@ use base::cluster::Administration;
 use base::engine::{Administrator, Reading, Writing};
 use spanning::{Message, Participant, SpanningId};
 
+use super::pipes::Pipes;
 use super::*;
 
 pub(super) const FIRST: GroupId = GroupId(1);
@@ -32,9 +33,8 @@ impl Neighbours for Both {
 }
 
 impl Both {
-    fn leads_both(&self) -> bool {
-        let mut engines = self.engines.iter();
-        engines.all(|engine| engine.group().leading().is_some())
+    fn leads(&self, group: usize) -> bool {
+        self.engines[group].group().leading().is_some()
     }
 
     /// Waits until what rests on this debt may be told.
@@ -50,9 +50,17 @@ impl Both {
 
 pub(super) type All = Arc<Mutex<BTreeMap<NodeId, Arc<Both>>>>;
 
+/// Where the two groups are led.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Leaders {
+    Together,
+    Apart,
+}
+
 pub(super) struct Groups {
     pub world: World,
-    nodes: All,
+    pub nodes: All,
+    leaders: Leaders,
 }
 
 impl Groups {
@@ -60,6 +68,7 @@ impl Groups {
         let mut groups = Groups {
             world: World::new(seed),
             nodes: All::default(),
+            leaders: Leaders::Together,
         };
         (1..=VOTERS).for_each(|id| groups.start(NodeId(id)));
         groups
@@ -96,6 +105,10 @@ impl Groups {
                 engines[0].clone(),
                 me.clone(),
                 Arc::new(AtomicBool::new(true)),
+                Box::new(Pipes {
+                    nodes: self.nodes.clone(),
+                    from: node,
+                }),
             ),
             engines,
         });
@@ -120,12 +133,12 @@ impl Groups {
         }
     }
 
-    /// The node that leads both groups, once one does.
+    /// The node that leads the first group, once the second is led as it should be.
     pub fn leader(&mut self) -> (NodeId, Arc<Both>) {
-        let nodes = self.nodes.clone();
+        let (nodes, leaders) = (self.nodes.clone(), self.leaders);
         self.world
-            .until("a leader of both", |_| leader_of_both(&nodes).is_some());
-        leader_of_both(&self.nodes).expect("just found")
+            .until("leaders", |_| home_of(&nodes, leaders).is_some());
+        home_of(&self.nodes, leaders).expect("just found")
     }
 
     pub fn session<T: 'static>(&mut self, body: impl FnOnce(&Both) -> Result<T> + 'static) -> T {
@@ -134,20 +147,39 @@ impl Groups {
         self.world.session(body).expect("it succeeds")
     }
 
-    /// Has the leader of the second group follow that of the first, as long as the world runs.
-    pub fn keep_together(&mut self) {
+    /// Makes the accounts of both groups, where each is led.
+    pub fn create_accounts(&mut self) {
+        self.leader();
+        for group in 0..2 {
+            let nodes = self.nodes.clone();
+            let made = move || {
+                let nodes = nodes.lock().clone();
+                let led = |node: &&Arc<Both>| node.leads(group);
+                let node = nodes.values().find(led).expect("a leader");
+                create(&node.engines[group], BALANCES)
+            };
+            self.world.session(made).expect("it succeeds");
+        }
+    }
+
+    /// Has the second group led as it is said, as long as the world runs.
+    pub fn keep(&mut self, leaders: Leaders) {
+        self.leaders = leaders;
         let nodes = self.nodes.clone();
         self.world.spawn(async move {
             loop {
                 let known: Vec<_> = nodes.lock().values().cloned().collect();
-                let leads = |node: &&Arc<Both>, group: usize| {
-                    node.engines[group].group().leading().is_some()
-                };
-                let first = known.iter().find(|node| leads(node, 0));
-                let second = known.iter().find(|node| leads(node, 1));
+                let first = known.iter().find(|node| node.leads(0));
+                let second = known.iter().find(|node| node.leads(1));
                 if let (Some(first), Some(second)) = (first, second) {
-                    if !Arc::ptr_eq(first, second) {
-                        let name = format!("n{}", first.engines[0].group().node());
+                    let are_together = Arc::ptr_eq(first, second);
+                    let to = match leaders {
+                        Leaders::Together => Some(first),
+                        Leaders::Apart => known.iter().find(|node| !Arc::ptr_eq(node, first)),
+                    };
+                    if let Some(to) = to.filter(|_| are_together != (leaders == Leaders::Together))
+                    {
+                        let name = format!("n{}", to.engines[0].group().node());
                         let wish = Administration::Switchover(Some(name.into()));
                         let _ = second.engines[1].administer(wish).await;
                     }
@@ -159,9 +191,15 @@ impl Groups {
     }
 }
 
-fn leader_of_both(nodes: &All) -> Option<(NodeId, Arc<Both>)> {
+/// The node that leads the first group, if the second is led as it should be.
+fn home_of(nodes: &All, leaders: Leaders) -> Option<(NodeId, Arc<Both>)> {
     let nodes = nodes.lock();
-    let found = nodes.iter().find(|(_, node)| node.leads_both());
+    let second_is_led = nodes.values().any(|node| node.leads(1));
+    let is_home = |node: &Both| {
+        let are_together = node.leads(1);
+        node.leads(0) && second_is_led && are_together == (leaders == Leaders::Together)
+    };
+    let found = nodes.iter().find(|(_, node)| is_home(node));
     found.map(|(id, node)| (*id, node.clone()))
 }
 
@@ -181,10 +219,7 @@ fn transfer_across(node: &Both, id: &str, (from, to): (i64, i64), amount: i64) -
             .value(amount.to_string().as_bytes());
         let inserted = txn.insert(LEDGER.in_group(group), id.as_bytes(), &row.finish())?;
         assert_eq!(inserted, Inserted::Done);
-        branches.push(Branch {
-            engine: engine.clone(),
-            txn: Box::new(txn),
-        });
+        branches.push(Branch::new(engine.clone(), txn));
     }
     commit_across(branches, Timestamp(0), Durability::On)
 }
@@ -214,9 +249,8 @@ fn contents(engine: &KvEngine) -> (Vec<i64>, BTreeMap<String, i64>) {
 /// has.
 fn read_both(node: &Both) -> Result<(i64, [BTreeSet<String>; 2])> {
     let branch = |engine: &Arc<KvEngine>| -> Result<Branch> {
-        let txn = Box::new(engine.begin_branch(TxnOptions::default())?);
-        let engine = engine.clone();
-        Ok(Branch { engine, txn })
+        let txn = engine.begin_branch(TxnOptions::default())?;
+        Ok(Branch::new(engine.clone(), txn))
     };
     let mut branches: Vec<_> = node.engines.iter().map(branch).collect::<Result<_>>()?;
     begin_statement_across(&mut branches, Timestamp(i64::MIN))?;
@@ -253,12 +287,14 @@ type Read = (i64, [BTreeSet<String>; 2]);
 pub(super) struct Ways {
     pub transfer: fn(&Both, &str, (i64, i64), i64) -> Result<Debt>,
     pub read: fn(&Both) -> Result<Read>,
+    pub leaders: Leaders,
 }
 
 /// By branches, which are committed together.
 const BY_HAND: Ways = Ways {
     transfer: transfer_across,
     read: read_both,
+    leaders: Leaders::Together,
 };
 
 /// Reads until `until`; how often that was answered. What was acknowledged before is seen, and
@@ -274,7 +310,7 @@ async fn reader(nodes: All, ways: Ways, told: Arc<Mutex<Told>>, until: env::Inst
         }
         let random = any.host.random();
         env::sleep(&*any.host, Duration::from_micros(random % 10_000)).await;
-        let Some((_, node)) = leader_of_both(&nodes) else {
+        let Some((_, node)) = home_of(&nodes, ways.leaders) else {
             continue;
         };
         let acknowledged = told.lock().committed.clone();
@@ -343,12 +379,8 @@ pub(super) fn check(node: &Both, told: &Told) {
 #[test]
 fn a_commit_across_groups_is_resolved_in_both_and_forgotten() {
     let mut groups = Groups::new(61);
-    groups.keep_together();
-    groups.session(|node| {
-        node.engines
-            .iter()
-            .try_for_each(|engine| create(engine, BALANCES))
-    });
+    groups.keep(Leaders::Together);
+    groups.create_accounts();
     groups.session(|node| {
         let debt = transfer_across(node, "one", (0, 1), 30)?;
         assert_eq!(debt.groups().count(), 2);
@@ -370,12 +402,8 @@ fn a_commit_across_groups_is_resolved_in_both_and_forgotten() {
 #[test]
 fn what_cannot_be_prepared_in_one_group_is_aborted_in_the_other() {
     let mut groups = Groups::new(62);
-    groups.keep_together();
-    groups.session(|node| {
-        node.engines
-            .iter()
-            .try_for_each(|engine| create(engine, BALANCES))
-    });
+    groups.keep(Leaders::Together);
+    groups.create_accounts();
     let error = groups.session(|node| {
         let [first, second] = &node.engines;
         let mut branches = Vec::new();
@@ -385,10 +413,7 @@ fn what_cannot_be_prepared_in_one_group_is_aborted_in_the_other() {
             if engine.group().id() == SECOND {
                 txn.snapshots()?.export_snapshot()?;
             }
-            branches.push(Branch {
-                engine: engine.clone(),
-                txn: Box::new(txn),
-            });
+            branches.push(Branch::new(engine.clone(), txn));
         }
         let committed = commit_across(branches, Timestamp(0), Durability::On);
         Ok(committed.unwrap_err())
@@ -405,7 +430,7 @@ fn what_cannot_be_prepared_in_one_group_is_aborted_in_the_other() {
 #[test]
 fn a_leader_that_has_nothing_else_to_do_answers_by_what_is_committed_now() {
     let mut groups = Groups::new(64);
-    groups.keep_together();
+    groups.keep(Leaders::Together);
     groups.session(|node| {
         let second = &node.engines[1];
         let (group, term) = (second.group(), second.group().leading().expect("it leads"));
@@ -441,7 +466,7 @@ async fn client(nodes: All, ways: Ways, told: Arc<Mutex<Told>>, name: usize, unt
         if any.host.now() >= until {
             return;
         }
-        let Some((_, node)) = leader_of_both(&nodes) else {
+        let Some((_, node)) = home_of(&nodes, ways.leaders) else {
             env::sleep(&*any.host, Duration::from_millis(5)).await;
             continue;
         };
@@ -472,12 +497,8 @@ async fn client(nodes: All, ways: Ways, told: Arc<Mutex<Told>>, name: usize, unt
 /// What clients were told, and how many reads were answered.
 pub(super) fn bank(seed: u64, ways: Ways, faults: usize) -> (Told, usize) {
     let mut groups = Groups::new(seed);
-    groups.keep_together();
-    groups.session(|node| {
-        node.engines
-            .iter()
-            .try_for_each(|engine| create(engine, BALANCES))
-    });
+    groups.keep(ways.leaders);
+    groups.create_accounts();
     let told = Arc::new(Mutex::new(Told::default()));
     let end = groups.world.now().after(Duration::from_millis(500));
     let end = end.after(Duration::from_secs(2) * faults as u32);
@@ -499,7 +520,14 @@ pub(super) fn bank(seed: u64, ways: Ways, faults: usize) -> (Told, usize) {
     }
     for fault in 0..faults {
         groups.world.pass(Duration::from_millis(700));
-        let (leader, _) = groups.leader();
+        let (home, _) = groups.leader();
+        let nodes = groups.nodes.lock().clone();
+        let of_second = nodes.iter().find(|(_, node)| node.leads(1));
+        let leader = match (fault / 2 % 2, of_second) {
+            (0, Some((node, _))) => *node,
+            _ => home,
+        };
+        drop(nodes);
         if fault % 2 == 0 {
             groups.crash(leader);
             groups.world.pass(Duration::from_millis(500));
@@ -511,11 +539,12 @@ pub(super) fn bank(seed: u64, ways: Ways, faults: usize) -> (Told, usize) {
         groups.cut_off(leader, false);
     }
     groups.world.until("the clients", |_| *running.lock() == 0);
+    let nodes = groups.nodes.clone();
+    groups.world.until("nothing to be left", move |_| {
+        let nodes = nodes.lock();
+        nodes.values().all(|node| is_settled_down(node))
+    });
     let (_, node) = groups.leader();
-    let all = node.clone();
-    groups
-        .world
-        .until("nothing to be left", move |_| is_settled_down(&all));
     let told = std::mem::take(&mut *told.lock());
     check(&node, &told);
     let reads = *reads.lock();

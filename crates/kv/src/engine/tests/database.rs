@@ -2,7 +2,9 @@
 
 use base::engine::TableLock;
 
-use super::across::{bank, check, is_settled_down, run_on, Both, Groups, Ways, FIRST, SECOND};
+use super::across::{
+    bank, check, is_settled_down, run_on, Both, Groups, Leaders, Ways, FIRST, SECOND,
+};
 use super::*;
 
 fn begin(node: &Both, isolation: Isolation) -> Result<Box<dyn Transaction>> {
@@ -90,7 +92,17 @@ fn read(node: &Both) -> Result<(i64, [BTreeSet<String>; 2])> {
     Ok((sum, ledgers))
 }
 
-const OF_SESSIONS: Ways = Ways { transfer, read };
+const OF_SESSIONS: Ways = Ways {
+    transfer,
+    read,
+    leaders: Leaders::Together,
+};
+
+/// The same where another node leads the second group.
+const APART: Ways = Ways {
+    leaders: Leaders::Apart,
+    ..OF_SESSIONS
+};
 
 /// The balance of an account, read in a statement that has locked its table before.
 fn balance(txn: &mut dyn Transaction, group: GroupId, account: i64) -> Result<i64> {
@@ -102,12 +114,13 @@ fn balance(txn: &mut dyn Transaction, group: GroupId, account: i64) -> Result<i6
 
 /// Two groups with accounts in both.
 fn with_accounts(seed: u64) -> Groups {
+    led(Leaders::Together, seed)
+}
+
+fn led(leaders: Leaders, seed: u64) -> Groups {
     let mut groups = Groups::new(seed);
-    groups.keep_together();
-    groups.session(|node| {
-        let mut engines = node.engines.iter();
-        engines.try_for_each(|engine| create(engine, BALANCES))
-    });
+    groups.keep(leaders);
+    groups.create_accounts();
     groups
 }
 
@@ -123,8 +136,25 @@ fn transfers_of_sessions_are_all_or_nothing_whoever_leads() {
 }
 
 #[test]
+fn transfers_are_all_or_nothing_where_groups_are_led_by_two_nodes() {
+    let (mut committed, mut read) = (0, 0);
+    for seed in 90..94 {
+        let (told, reads) = bank(seed, APART, 4);
+        committed += told.committed.len();
+        read += reads;
+    }
+    assert!(committed > 200 && read > 200, "{committed}, {read}");
+}
+
+#[test]
 fn of_two_who_wait_for_one_another_in_two_groups_one_fails() {
-    let mut groups = with_accounts(74);
+    for leaders in [Leaders::Together, Leaders::Apart] {
+        one_of_two_fails(leaders);
+    }
+}
+
+fn one_of_two_fails(leaders: Leaders) {
+    let mut groups = led(leaders, 74);
     let (_, node) = groups.leader();
     let answers: Arc<Mutex<Vec<Result<()>>>> = Arc::default();
     for order in [[FIRST, SECOND], [SECOND, FIRST]] {

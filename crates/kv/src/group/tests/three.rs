@@ -73,6 +73,33 @@ fn a_new_leader_takes_the_tail_of_the_old_one_back() {
     assert_eq!(keys, ["kept", "new"]);
 }
 
+/// Whoever never had an entry has nothing to take back, and tells all the same that it is gone.
+#[test]
+fn what_a_leader_has_appended_alone_is_not_settled_where_another_entry_took_its_place() {
+    let mut cluster = three(5);
+    let (old, group) = cluster.leader();
+    let kept = cluster.commit_at(insert("kept", "a"), Durability::On);
+    isolate(&mut cluster, old, false);
+    let lost = commit_on(&mut cluster, &group, "lost").expect("it still leads");
+    cluster.groups.remove(&old);
+    let (_, new) = cluster.leader();
+    for i in 0..5 {
+        cluster.commit_at(insert(&format!("new{i}"), "a"), Durability::On);
+    }
+    assert!(new.committed() > lost.lsn);
+    let followers: Vec<_> = cluster.groups.values().cloned().collect();
+    for replica in followers {
+        assert!(replica.is_settled(kept, Durability::On));
+        assert!(!replica.is_settled(lost, Durability::On));
+        let settle = replica.settle(lost, Durability::On);
+        let error = cluster.world.run(settle).expect_err("another stands there");
+        assert_eq!(error.state(), SqlState::SERIALIZATION_FAILURE);
+    }
+    isolate(&mut cluster, old, true);
+    cluster.groups.insert(old, group);
+    cluster.assert_equal();
+}
+
 /// The answer of the next leader overtakes its log: an entry that it makes a deposed one take back
 /// is no proof of anything, however large its LSN.
 #[test]

@@ -1,0 +1,128 @@
+//! Circles of sessions that wait for one another in groups which several nodes lead.
+//!
+//! Each lock table finds the circles that lie in itself and in those beside it
+//! ([`crate::locks`]). One that leads over another node is found by whoever waits there: after a second
+//! it asks all nodes that lead a group for whom it waits, for whom those wait, and so on.
+//!
+//! ```text
+//! session 7 waits on n2 for 9     9 waits here for 7          7 ─► 9 ─► 7: a circle
+//!                                 9 waits on n3 for 7         7 and 9 look; 9 gives up
+//! ```
+//! # Invariants
+//! - What is seen need never have been true at one moment, so a circle counts when it is seen twice: in
+//!   a true one nobody moves.
+//! - Of a circle, one gives up: of those that wait at another node, who look, the one with the greatest
+//!   number.
+//!
+//! # What it leaves out
+//! Transactions without a session, and those that are prepared, wait for nobody here.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use base::coro;
+use base::engine::LockManager;
+use base::env::sleep;
+use base::{Result, SessionId};
+
+use super::super::branch::remote::{ask_blockers, Circles};
+use super::Database;
+
+/// After this a circle that was seen is looked for again.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// A search that meets more sessions is given up.
+const SESSIONS_MAX: usize = 1_000;
+
+/// A session that may wait at another node.
+pub(super) struct Waiting {
+    database: Weak<Database>,
+    session: Option<SessionId>,
+}
+
+/// Whom a session waits for, and whether it does so at another node.
+struct Blockers {
+    of: SessionId,
+    by: Vec<SessionId>,
+    waits_elsewhere: bool,
+}
+
+impl Waiting {
+    /// None does where it is no session's.
+    pub fn of(database: &Arc<Database>, session: Option<SessionId>) -> Waiting {
+        Waiting {
+            database: Arc::downgrade(database),
+            session,
+        }
+    }
+}
+
+impl Circles for Waiting {
+    fn is_victim(&self) -> Result<bool> {
+        let (Some(database), Some(session)) = (self.database.upgrade(), self.session) else {
+            return Ok(false);
+        };
+        if !database.is_last_of_circle(session)? {
+            return Ok(false);
+        }
+        coro::wait(sleep(&**database.first.group().env(), LOOK_AGAIN))?;
+        database.is_last_of_circle(session)
+    }
+}
+
+impl Database {
+    /// Whether a session waits for itself in the end, and is the one to give up.
+    fn is_last_of_circle(&self, session: SessionId) -> Result<bool> {
+        let mut met = vec![self.blockers_everywhere(session)?];
+        let mut seen = 0;
+        while seen < met.len() {
+            for other in met[seen].by.clone() {
+                if met.iter().all(|known| known.of != other) {
+                    if met.len() == SESSIONS_MAX {
+                        return Ok(false);
+                    }
+                    met.push(self.blockers_everywhere(other)?);
+                }
+            }
+            seen += 1;
+        }
+        // Of all that it leads to, those from which there is a way back.
+        let mut circle = vec![session];
+        let mut seen = 0;
+        while seen < circle.len() {
+            let before = met.iter().filter(|one| one.by.contains(&circle[seen]));
+            let before: Vec<_> = before.map(|one| one.of).collect();
+            for one in before {
+                if !circle.contains(&one) {
+                    circle.push(one);
+                }
+            }
+            seen += 1;
+        }
+        let is_closed = met.iter().any(|one| one.by.contains(&session));
+        let looks = |one: &&Blockers| one.waits_elsewhere && circle.contains(&one.of);
+        let last = met.iter().filter(looks).map(|one| one.of).max();
+        Ok(is_closed && last == Some(session))
+    }
+
+    /// For whom a session waits, wherever it does.
+    fn blockers_everywhere(&self, session: SessionId) -> Result<Blockers> {
+        let mut by = self.blockers(session);
+        let here = by.len();
+        for engine in self.engines() {
+            if let Some(place) = self.place(&engine) {
+                match ask_blockers(&place, session) {
+                    Ok(sessions) => by.extend(sessions),
+                    // Whoever waits there does not do so for long.
+                    Err(error) if error.is_failover() => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(Blockers {
+            of: session,
+            waits_elsewhere: by.len() > here,
+            by,
+        })
+    }
+}
