@@ -20,7 +20,7 @@
 //!   that no row which is taken back leaves a group behind.
 //!
 //! # What it leaves out
-//! Leaders are spread by the groups' numbers, not by load.
+//! Leaders are spread by the number of groups, not by what these have to do.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -74,7 +74,7 @@ pub enum Leaders {
     /// By the node that leads the first, where sessions are: no transaction needs another node.
     #[default]
     Together,
-    /// By one voter after the other, in the order of the groups' numbers.
+    /// By as many voters as there are, each of as many groups as the others.
     Spread,
 }
 
@@ -351,16 +351,26 @@ impl Hosting {
     fn wanted_leader(&self, group: GroupId, directory: &Directory) -> Option<NodeId> {
         match self.leaders {
             Leaders::Together => self.first().leader(),
-            Leaders::Spread => {
-                let voters = directory.members.iter().filter(|member| member.voter);
-                let mut voters: Vec<_> = voters.map(|member| member.node).collect();
-                voters.sort_unstable();
-                let turn = (group.0 - FIRST_GROUP.0) as usize;
-                let turn = turn.checked_rem(voters.len())?;
-                let (me, node) = (self.first().node(), voters[turn]);
-                (node == me || self.peers.is_connected(node)).then_some(node)
-            }
+            Leaders::Spread => self.less_burdened(group, directory),
         }
+    }
+
+    /// The voter that leads the fewest groups, if this node leads two more and this group is the last
+    /// of them.
+    fn less_burdened(&self, group: GroupId, directory: &Directory) -> Option<NodeId> {
+        let groups = self.groups();
+        let me = self.first().node();
+        let led_by = |node: NodeId| {
+            let led = groups.iter().filter(|one| one.leader() == Some(node));
+            led.count()
+        };
+        let voters = directory.members.iter().filter(|member| member.voter);
+        let others = voters.map(|member| member.node).filter(|node| *node != me);
+        let reached = others.filter(|node| self.peers.is_connected(*node));
+        let least = reached.min_by_key(|node| (led_by(*node), *node))?;
+        let mut mine = groups.iter().filter(|one| one.leading().is_some());
+        let is_last = mine.next_back().is_some_and(|last| last.id() == group);
+        (is_last && led_by(me) >= led_by(least) + 2).then_some(least)
     }
 
     /// Hands the groups that this node leads over to whoever should lead them, as long as it runs.
@@ -454,10 +464,9 @@ impl Hosting {
             let Some(engine) = self.engine(group) else {
                 return false;
             };
-            let (group, me) = (engine.group(), self.first().node());
-            match self.wanted_leader(group.id(), &group.directory()) {
-                Some(wanted) if wanted != me => group.leader() == Some(wanted),
-                _ => group.leading().is_some(),
+            match self.leaders {
+                Leaders::Together => engine.group().leading().is_some(),
+                Leaders::Spread => engine.group().leader().is_some(),
             }
         };
         while !is_led() && self.env.now() < deadline {

@@ -78,7 +78,7 @@ pub const SETTINGS: &[DocumentedSetting] = &[
     setting("quorate.consistency_check", "1h", "off, 0, or a time with its unit", "How often the leader compares what the replicas hold, range by range, with rests in between: at most 50,000 rows a second and a twentieth of one core. See quorate.inconsistencies and quorate.check_consistency()."),
     setting("quorate.election_timeout", "300ms", TIME, "A voter that hears nothing from the leader for so long, and up to half as long again, stands for election. Also how long a leader may serve reads on the word of a majority, less a tenth."),
     setting("quorate.heartbeat_interval", "50ms", TIME, "How often a leader shows that it lives."),
-    setting("quorate.leaders", "together", "together, spread", "Where further groups are led: by the node that leads the first, or by one voter after the other, in the order of the groups' numbers. The same on all nodes."),
+    setting("quorate.leaders", "together", "together, spread", "Where further groups are led: by the node that leads the first, or by as many voters as there are, each of as many groups as the others. The same on all nodes."),
     setting("quorate.log_files", "10", "0 to 1000", "Files of the node's log, of each form, that are kept after log_rotation_size has put them aside: node.log.1 is the newest. Older ones are removed."),
     setting("quorate.log_segment_size", "16MB", SIZE, "The size of one file of the log; it is allocated before it is needed."),
     setting("quorate.max_inflight", "64MB", SIZE, "Given to a node: bytes of log that are appended and not yet committed, at which every commit waits. Not the setting of sessions of the same name."),

@@ -25,9 +25,9 @@ use std::time::Duration;
 
 use base::coro;
 use base::engine::{
-    Announced, Build, Building, Built, Direction, Inserted, Isolation, LockWait, LockedRow,
-    Locking, Reading, RowBatch, RowKey, RowLock, Savepoint, Savepoints, TableLock, Ticket,
-    TxnOptions, ViewId, Views, Writing,
+    Announced, Build, Building, Built, Direction, Inserted, LockWait, LockedRow, Locking, Reading,
+    RowBatch, RowKey, RowLock, Savepoint, Savepoints, TableLock, Ticket, TxnOptions, ViewId, Views,
+    Writing,
 };
 use base::env::sleep;
 use base::{
@@ -75,7 +75,6 @@ impl Place {
 pub(in super::super) struct RemoteBranch {
     place: Place,
     term: Term,
-    isolation: Isolation,
     circles: Box<dyn Circles>,
     /// None once it is over or lost.
     connection: RefCell<Option<Connection>>,
@@ -246,7 +245,6 @@ impl RemoteBranch {
                 circles,
                 connection: RefCell::new(connection),
                 posted: RefCell::default(),
-                isolation: options.isolation,
                 debt: Debt::NONE,
                 condition: Condition::default(),
                 last_savepoint: 0,
@@ -372,7 +370,6 @@ impl Branching for RemoteBranch {
     }
 
     fn set_options(&mut self, options: TxnOptions) {
-        self.isolation = options.isolation;
         self.post(&Call::SetOptions(options));
     }
 
@@ -437,7 +434,7 @@ impl Branching for RemoteBranch {
 
     fn commit(mut self: Box<Self>, durability: Durability) -> Result<Debt> {
         // Nobody there has anything against it.
-        if self.isolation != Isolation::Serializable && self.stake() == Stake::default() {
+        if self.stake() == Stake::default() {
             return Ok(std::mem::take(&mut self.debt));
         }
         self.ask_last(&Call::Commit(durability))

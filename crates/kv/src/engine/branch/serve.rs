@@ -88,7 +88,11 @@ pub async fn serve(
             }
             _ => {
                 behind.push_front(first);
-                behind = converse(&served, from, &mut connection, behind).await?;
+                behind = match converse(&served, from, &mut connection, behind).await? {
+                    Some(behind) => behind,
+                    // Whoever has begun it learns so by the end of the connection.
+                    None => return Ok(()),
+                };
             }
         }
     }
@@ -105,13 +109,14 @@ async fn next_calls(connection: &mut Connection) -> io::Result<Option<Vec<Call>>
     }
 }
 
-/// One transaction, from its first frame on; what has come in behind its end.
+/// One transaction, from its first frame on; what has come in behind its end, or none where it was
+/// ended here.
 async fn converse(
     served: &Served,
     from: NodeId,
     connection: &mut Connection,
     calls: VecDeque<Vec<Call>>,
-) -> io::Result<VecDeque<Vec<Call>>> {
+) -> io::Result<Option<VecDeque<Vec<Call>>>> {
     let home = calls.iter().flatten().find_map(|call| match call {
         Call::Begin(_, home, _) => Some(*home),
         _ => None,
@@ -126,9 +131,12 @@ async fn converse(
     });
     let (groups, handed) = (served.groups.clone(), mailbox.clone());
     let interrupted = interrupts.clone();
+    let has_panicked = Rc::new(Cell::new(false));
+    let panicked = has_panicked.clone();
     let body = move || {
         let ended = coro::catch_panic(|| transaction(&*groups, &handed, &interrupted));
         if let Err(panic) = ended {
+            panicked.set(true);
             let error = Error::internal(panic);
             let answer = encode_answer(&Err(error), &Condition::default());
             handed.answers.borrow_mut().push(answer);
@@ -184,7 +192,8 @@ async fn converse(
         }
     })
     .await?;
-    Ok(mailbox.calls.take())
+    let is_ended_here = mailbox.is_ending.get() || has_panicked.get();
+    Ok((!is_ended_here).then(|| mailbox.calls.take()))
 }
 
 /// Ready when another node leads the first group than the one that did in a term.
