@@ -12,8 +12,8 @@
 //! whoever takes the index elsewhere, and either kind finds `LIKE 'x%'`.
 //!
 //! # What it leaves out
-//! What a tree of keys does not serve: `gist` and `spgist` on other types, and classes that are not
-//! built in. What only saves space: a hash or brin index is as large as a btree.
+//! What a tree of keys does not serve: `gist` and `spgist` on other types, such as those of geometry,
+//! and classes that are not built in. What only saves space: a hash or brin index is as large as a btree.
 
 use crate::layout::{BTREE, HEAP};
 use types::TypeId;
@@ -160,6 +160,7 @@ pub const CLASSES: &[OperatorClass] = classes! {
     10038 403 "time_ops" 1996 "time_ops" TIME default;
     10041 403 "timetz_ops" 2000 "timetz_ops" TIMETZ default;
     10044 403 "varchar_ops" 1994 "text_ops" TEXT other;
+    10047 403 "money_ops" 2099 "money_ops" MONEY default;
     10053 403 "xid8_ops" 5067 "xid8_ops" XID8 default;
     10065 403 "uuid_ops" 2968 "uuid_ops" UUID default;
     10067 403 "pg_lsn_ops" 3253 "pg_lsn_ops" PG_LSN default;

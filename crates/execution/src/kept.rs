@@ -342,6 +342,7 @@ pub fn apart(value: &Datum) -> usize {
         | Datum::Vector(bytes)
         | Datum::TsVector(bytes)
         | Datum::TsQuery(bytes) => counted(bytes.len()),
+        Datum::Geometry(numbers) => counted(size_of_val(&numbers[..])),
         Datum::Array(array) => {
             let places = size_of_val(&array.elements[..]) + size_of_val(&array.dimensions[..]);
             counted(size_of_val(&**array) + places) + each(&array.elements)
@@ -372,6 +373,7 @@ pub fn large_bytes(value: &Datum) -> usize {
         | Datum::Vector(bytes)
         | Datum::TsVector(bytes)
         | Datum::TsQuery(bytes) => bytes.len(),
+        Datum::Geometry(numbers) => size_of_val(&numbers[..]),
         Datum::Array(array) => size_of_val(&array.elements[..]),
         Datum::Multirange(multirange) => size_of_val(multirange.ranges()),
         _ => 0,

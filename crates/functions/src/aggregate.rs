@@ -27,7 +27,7 @@ use super::ordered_set::{Direction, OrderedSet, Sorted};
 use super::regression::{Fit, Pairs};
 use super::table_aggregates::AGGREGATES;
 use super::vector_sums::VectorSums;
-use super::{array_shapes, bits, comparison};
+use super::{array_shapes, bits, comparison, money};
 use types::{
     compare, growth, range, Array, Datum, EvalContext, Interval, Multirange, Numeric, Range, TypeId,
 };
@@ -209,6 +209,7 @@ impl Aggregate {
                 // What changes no sum; that of negative zeros alone is one too.
                 sum: if self.kind == Kind::Sum { -0.0 } else { 0.0 },
             },
+            Kind::Sum if argument == TypeId::MONEY => State::Value(Datum::Null),
             Kind::Sum | Kind::Avg if argument == TypeId::INTERVAL => State::Intervals {
                 count: 0,
                 sum: Interval::default(),
@@ -667,6 +668,10 @@ fn combine(kind: Kind, argument: TypeId, kept: Datum, value: &Datum) -> Result<D
         Kind::Min if replaces(order().reverse()) => value.clone(),
         Kind::Max if replaces(order()) => value.clone(),
         Kind::Min | Kind::Max => kept,
+        Kind::Sum => match (&kept, value) {
+            (Datum::Money(a), Datum::Money(b)) => money::sum(a.checked_add(*b))?,
+            _ => return Err(wrong(value)),
+        },
         Kind::And => Datum::Bool(kept.is_true() && value.is_true()),
         Kind::Or => Datum::Bool(kept.is_true() || value.is_true()),
         Kind::Intersect => intersection(&kept, value)?,

@@ -44,6 +44,7 @@ pub(crate) trait Arguments {
         hstore Hstore Arc<[u8]>;
         vector Vector Arc<[u8]>;
         bits Bits Arc<Bits>;
+        money Money i64;
         network Network Network;
         character Char u8;
     }

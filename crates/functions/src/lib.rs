@@ -43,6 +43,7 @@ pub mod fields;
 mod float_sums;
 mod floating;
 mod from_char;
+pub mod geometry;
 pub mod hashing;
 mod identifiers;
 pub mod in_range;
@@ -50,6 +51,7 @@ mod integer;
 pub mod json;
 pub mod keywords;
 mod moments;
+mod money;
 mod network;
 mod normal;
 pub mod operands;
@@ -76,9 +78,11 @@ mod table_aggregates;
 mod table_casts;
 mod table_catalog;
 mod table_compare;
+mod table_geometry;
 mod table_io;
 mod table_json;
 mod table_moment;
+mod table_money;
 mod table_network;
 mod table_number;
 mod table_operators;
@@ -101,6 +105,8 @@ use extensions::{
     citext, fuzzy as fuzzystrmatch, hstore, hstore_forms, ltree, pgcrypto, trigram, unaccent,
     uuid as uuid_ossp, vector_distances, vectors,
 };
+
+use geometry::{boxes, circles, lines, paths, points, polygons};
 
 use base::coro;
 use base::error::{Error, Result};

@@ -56,6 +56,8 @@ fn listed() -> impl Iterator<Item = &'static Function> {
         super::table_search::FUNCTIONS,
         super::table_ranges::FUNCTIONS,
         super::table_network::FUNCTIONS,
+        super::table_geometry::FUNCTIONS,
+        super::table_money::FUNCTIONS,
     ]
     .into_iter()
     .flatten()
@@ -90,6 +92,8 @@ fn build() -> Registry {
         super::table_search::OPERATORS,
         super::table_ranges::OPERATORS,
         super::table_network::OPERATORS,
+        super::table_geometry::OPERATORS,
+        super::table_money::OPERATORS,
     ];
     for row in rows.into_iter().flatten() {
         let operator: &'static Operator = Box::leak(Box::new(Operator {
@@ -111,6 +115,8 @@ fn build() -> Registry {
         super::table_search::CASTS,
         super::table_ranges::CASTS,
         super::table_network::CASTS,
+        super::table_geometry::CASTS,
+        super::table_money::CASTS,
     ];
     let built_in = rows.into_iter().flatten().map(|row| (row, None));
     for (row, of_extension) in built_in.chain(extensions::casts()) {

@@ -81,6 +81,7 @@ aggregates! {
     2797 "max" (TID) TID Max;
     4189 "max" (PG_LSN) PG_LSN Max;
     5099 "max" (XID8) XID8 Max;
+    2125 "max" (MONEY) MONEY Max;
     2051 "min" (ANYARRAY) ANYARRAY Min;
     3527 "min" (ANYENUM) ANYENUM Min;
     2131 "min" (INT8) INT8 Min;
@@ -103,6 +104,7 @@ aggregates! {
     2798 "min" (TID) TID Min;
     4190 "min" (PG_LSN) PG_LSN Min;
     5100 "min" (XID8) XID8 Min;
+    2141 "min" (MONEY) MONEY Min;
     3990 "cume_dist" (ANY) FLOAT8 Sorted(OrderedSet::CumulativeDistribution);
     3992 "dense_rank" (ANY) INT8 Sorted(OrderedSet::DenseRank);
     3984 "mode" (ANYELEMENT) ANYELEMENT Sorted(OrderedSet::Mode);
@@ -156,6 +158,7 @@ aggregates! {
     2114 "sum" (NUMERIC) NUMERIC Sum;
     8192 "sum" (VECTOR) VECTOR Sum;
     8193 "sum" (HALFVEC) HALFVEC Sum;
+    2112 "sum" (MONEY) MONEY Sum;
     2718 "var_pop" (INT8) NUMERIC Variance(Spread::Population);
     2719 "var_pop" (INT4) NUMERIC Variance(Spread::Population);
     2720 "var_pop" (INT2) NUMERIC Variance(Spread::Population);

@@ -53,6 +53,16 @@ pub fn write(context: &EvalContext, array: &Array, out: &mut String) -> Result<(
     write_level(context, array, 0, &mut elements, out)
 }
 
+/// What stands between elements of that type.
+fn delimiter(context: &EvalContext, element: TypeId) -> char {
+    match element.is_of_domain() {
+        true => context
+            .base_type(element)
+            .map_or(',', |base| base.0.delimiter()),
+        false => element.delimiter(),
+    }
+}
+
 fn write_level<'a>(
     context: &EvalContext,
     array: &Array,
@@ -60,10 +70,11 @@ fn write_level<'a>(
     elements: &mut impl Iterator<Item = &'a Datum>,
     out: &mut String,
 ) -> Result<()> {
+    let delimiter = delimiter(context, array.element);
     out.push('{');
     for index in 0..array.dimensions[level].len {
         if index > 0 {
-            out.push(',');
+            out.push(delimiter);
         }
         if level + 1 < array.dimensions.len() {
             write_level(context, array, level + 1, elements, out)?;
@@ -75,7 +86,8 @@ fn write_level<'a>(
                 let form = text::output(context, array.element, element)?;
                 coro::work(ELEMENT_WORK + form.len())?;
                 growth::check_room(out.len(), 2 * form.len())?;
-                let special = |c: char| is_space(c) || matches!(c, '{' | '}' | ',' | '"' | '\\');
+                let special =
+                    |c: char| c == delimiter || is_space(c) || matches!(c, '{' | '}' | '"' | '\\');
                 let quoted =
                     form.is_empty() || form.eq_ignore_ascii_case("null") || form.contains(special);
                 put_quoted(out, &form, quoted);
@@ -174,6 +186,7 @@ pub fn parse(context: &EvalContext, element: TypeId, typmod: i32, text: &str) ->
     let mut reader = Reader {
         context,
         element,
+        delimiter: delimiter(context, element),
         typmod,
         text,
         rest: body,
@@ -233,6 +246,7 @@ fn parse_bound(text: &str, bound: &str) -> Result<Dimension> {
 struct Reader<'a> {
     context: &'a EvalContext,
     element: TypeId,
+    delimiter: char,
     typmod: i32,
     text: &'a str,
     rest: &'a str,
@@ -295,7 +309,7 @@ impl Reader<'_> {
                 if self.eat('}') {
                     break;
                 }
-                if !self.eat(',') {
+                if !self.eat(self.delimiter) {
                     let detail = match self.rest.chars().next() {
                         Some(c) => format!("Unexpected \"{c}\" character."),
                         None => "Unexpected end of input.".to_owned(),
@@ -325,7 +339,8 @@ impl Reader<'_> {
                     self.rest = &self.rest[1..];
                     break;
                 }
-                ',' | '}' if !quoted => break,
+                '}' if !quoted => break,
+                c if !quoted && c == self.delimiter => break,
                 '"' => return self.bad("Unexpected array element."),
                 '{' if !quoted => return self.bad("Unexpected \"{\" character."),
                 '\\' => {

@@ -13,8 +13,8 @@ use super::datetime::{calendar, date, timestamp, zone, DAY};
 use super::encoding::Encoding;
 use super::typmod::apply_typmod;
 use super::{
-    bits, hstore, json, ltree, network, row_of, search, vectors, Array, Bound, Datum, Dimension,
-    EvalContext, Interval, Multirange, Numeric, Range, TypeId, NO_TYPMOD,
+    bits, geometry, hstore, json, ltree, network, row_of, search, vectors, Array, Bound, Datum,
+    Dimension, EvalContext, Interval, Multirange, Numeric, Range, TypeId, NO_TYPMOD,
 };
 
 /// The number of dimensions that is taken for nonsense.
@@ -390,6 +390,7 @@ pub fn receive(context: &EvalContext, kind: TypeId, typmod: i32, bytes: &[u8]) -
             return Ok(Datum::Unsigned8(mac));
         }
         TypeId::BIT | TypeId::VARBIT => receive_bits(bytes)?,
+        _ if kind.is_geometric() => return geometry::receive(kind, bytes),
         _ if kind.is_range() => {
             return receive_range(context, kind, bytes).map(super::range::datum);
         }

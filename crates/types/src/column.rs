@@ -2,7 +2,7 @@
 //!
 //! | types | bytes | key kind |
 //! |---|---|---|
-//! | smallint, integer, bigint, date, time, timestamps | big-endian two's complement | `Int` |
+//! | smallint, integer, bigint, money, date, time, timestamps | big-endian two's complement | `Int` |
 //! | bool, `"char"`, uuid, oid and its kin, pg_lsn, xid8, macaddr, macaddr8, enums | big-endian, unsigned | `Fixed` |
 //! | timetz | microseconds in UTC, then the zone, both with the sign bit flipped | `Fixed` |
 //! | real, double precision | IEEE 754 | `Float` |
@@ -11,6 +11,7 @@
 //! | text, varchar, name, bytea | as they are | `Bytes` |
 //! | inet, cidr | see [`super::Network::bytes`] | `Bytes` |
 //! | bit, bit varying | see [`super::bits`] | `Bytes` |
+//! | point, line, lseg, box, path, polygon, circle | see [`super::geometry`] | none |
 //! | json, jsonpath | as they are | none |
 //! | tsvector | in its order, see [`super::search::vector`] | `Bytes` |
 //! | tsquery | its binary form | none |
@@ -34,8 +35,8 @@ use super::datetime::{date, timestamp};
 use super::numeric::{Repr, POW10, SMALL_SCALE_MAX};
 use super::typmod::{apply_typmod, character_length};
 use super::{
-    bits, Array, Bits, Bound, Datum, Dimension, Interval, Multirange, Network, Numeric, Range,
-    Record, TypeId, NO_TYPMOD,
+    bits, geometry, Array, Bits, Bound, Datum, Dimension, Interval, Multirange, Network, Numeric,
+    Range, Record, TypeId, NO_TYPMOD,
 };
 
 /// How columns of this type become ordered keys; `None` when the type has no order.
@@ -46,6 +47,7 @@ pub fn key_kind(kind: TypeId) -> Option<KeyKind> {
         TypeId::INT2
         | TypeId::INT4
         | TypeId::INT8
+        | TypeId::MONEY
         | TypeId::DATE
         | TypeId::TIME
         | TypeId::TIMESTAMP
@@ -77,6 +79,7 @@ pub fn key_kind(kind: TypeId) -> Option<KeyKind> {
         TypeId::JSONB => KeyKind::Jsonb,
         TypeId::JSON | TypeId::JSONPATH | TypeId::REFCURSOR | TypeId::TSQUERY => return None,
         TypeId::LQUERY | TypeId::LTXTQUERY => return None,
+        _ if kind.is_geometric() => return None,
         _ if kind.is_oid_like() => KeyKind::Fixed,
         _ if kind.is_text_like() => KeyKind::Bytes,
         _ if kind.is_enum() => KeyKind::Fixed,
@@ -111,9 +114,11 @@ pub fn encode_column(kind: TypeId, typmod: i32, value: &Datum, out: &mut Vec<u8>
         Datum::Bool(v) => out.push(u8::from(*v)),
         Datum::Int2(v) => out.extend_from_slice(&v.to_be_bytes()),
         Datum::Int4(v) | Datum::Date(v) => out.extend_from_slice(&v.to_be_bytes()),
-        Datum::Int8(v) | Datum::Time(v) | Datum::Timestamp(v) | Datum::TimestampTz(v) => {
-            out.extend_from_slice(&v.to_be_bytes());
-        }
+        Datum::Int8(v)
+        | Datum::Money(v)
+        | Datum::Time(v)
+        | Datum::Timestamp(v)
+        | Datum::TimestampTz(v) => out.extend_from_slice(&v.to_be_bytes()),
         Datum::Float4(v) => out.extend_from_slice(&v.to_be_bytes()),
         Datum::Float8(v) => out.extend_from_slice(&v.to_be_bytes()),
         Datum::Numeric(v) => encode_numeric(v, out),
@@ -143,6 +148,7 @@ pub fn encode_column(kind: TypeId, typmod: i32, value: &Datum, out: &mut Vec<u8>
         Datum::Unsigned8(v) => out.extend_from_slice(&v.to_be_bytes()),
         Datum::Array(v) => encode_array(v, out)?,
         Datum::Record(v) => encode_record(v, out)?,
+        Datum::Geometry(v) => geometry::encode(kind, v, out),
         Datum::Network(v) => out.extend_from_slice(&v.bytes()),
         Datum::Bits(v) => v.column(out),
         Datum::Range(v) => encode_ranges(v.element(), std::slice::from_ref(&**v), out)?,
@@ -478,6 +484,7 @@ pub fn decode_column(kind: TypeId, typmod: i32, bytes: &[u8]) -> Result<Datum> {
         TypeId::INT2 => Datum::Int2(i16::from_be_bytes(fixed(bytes)?)),
         TypeId::INT4 => Datum::Int4(i32::from_be_bytes(fixed(bytes)?)),
         TypeId::INT8 => Datum::Int8(i64::from_be_bytes(fixed(bytes)?)),
+        TypeId::MONEY => Datum::Money(i64::from_be_bytes(fixed(bytes)?)),
         TypeId::DATE => Datum::Date(i32::from_be_bytes(fixed(bytes)?)),
         TypeId::TIME => Datum::Time(i64::from_be_bytes(fixed(bytes)?)),
         TypeId::TIMESTAMP => Datum::Timestamp(i64::from_be_bytes(fixed(bytes)?)),
@@ -509,6 +516,7 @@ pub fn decode_column(kind: TypeId, typmod: i32, bytes: &[u8]) -> Result<Datum> {
         }
         TypeId::INET | TypeId::CIDR => Datum::Network(Network::from_bytes(bytes)?),
         TypeId::BIT | TypeId::VARBIT => bits::datum(Bits::from_column(bytes)?),
+        _ if kind.is_geometric() => geometry::decode(kind, bytes)?,
         TypeId::PG_LSN | TypeId::XID8 | TypeId::TID | TypeId::MACADDR | TypeId::MACADDR8 => {
             Datum::Unsigned8(u64::from_be_bytes(fixed(bytes)?))
         }

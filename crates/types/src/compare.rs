@@ -40,7 +40,8 @@ fn compare_values(a: &Datum, b: &Datum) -> Ordering {
         (Datum::Int8(a), Datum::Int8(b))
         | (Datum::Time(a), Datum::Time(b))
         | (Datum::Timestamp(a), Datum::Timestamp(b))
-        | (Datum::TimestampTz(a), Datum::TimestampTz(b)) => a.cmp(b),
+        | (Datum::TimestampTz(a), Datum::TimestampTz(b))
+        | (Datum::Money(a), Datum::Money(b)) => a.cmp(b),
         (Datum::Bool(a), Datum::Bool(b)) => a.cmp(b),
         (Datum::Oid(a), Datum::Oid(b)) => a.cmp(b),
         (Datum::Unsigned8(a), Datum::Unsigned8(b)) => a.cmp(b),
@@ -62,6 +63,11 @@ fn compare_values(a: &Datum, b: &Datum) -> Ordering {
         }
         (Datum::Text(a), Datum::Text(b)) => a.cmp(b),
         (Datum::Array(a), Datum::Array(b)) => compare_arrays(a, b),
+        // They have no order; whether they are the very same may be asked.
+        (Datum::Geometry(a), Datum::Geometry(b)) => {
+            let bits = |number: &f64| number.to_bits();
+            a.iter().map(bits).cmp(b.iter().map(bits))
+        }
         (Datum::Network(a), Datum::Network(b)) => a.cmp(b),
         (Datum::Bits(a), Datum::Bits(b)) => a.cmp(b),
         (Datum::Range(a), Datum::Range(b)) => compare_ranges(a, b),
@@ -173,7 +179,10 @@ pub fn hash_into(kind: TypeId, value: &Datum, state: &mut impl Hasher) {
         Datum::Char(v) => v.hash(state),
         Datum::Uuid(v) => v.hash(state),
         Datum::Date(v) => v.hash(state),
-        Datum::Time(v) | Datum::Timestamp(v) | Datum::TimestampTz(v) => v.hash(state),
+        Datum::Time(v) | Datum::Timestamp(v) | Datum::TimestampTz(v) | Datum::Money(v) => {
+            v.hash(state);
+        }
+        Datum::Geometry(v) => v.iter().for_each(|number| number.to_bits().hash(state)),
         Datum::TimeTz(v, zone) => (v, zone).hash(state),
         Datum::Interval(v) => v.total_micros().hash(state),
         Datum::Unsigned8(v) => v.hash(state),

@@ -53,6 +53,10 @@ pub enum Datum {
     Interval(Interval),
     /// oid, xid, cid, regclass and the other reg types.
     Oid(u32),
+    /// point, line, lseg, box, path, polygon, circle: see [`crate::geometry`].
+    Geometry(Arc<[f64]>),
+    /// Hundredths: see [`crate::money`].
+    Money(i64),
     /// inet, cidr.
     Network(Network),
     Bits(Arc<Bits>),
@@ -79,9 +83,14 @@ impl PartialEq for Datum {
             (Datum::Int8(a), Datum::Int8(b))
             | (Datum::Time(a), Datum::Time(b))
             | (Datum::Timestamp(a), Datum::Timestamp(b))
-            | (Datum::TimestampTz(a), Datum::TimestampTz(b)) => a == b,
+            | (Datum::TimestampTz(a), Datum::TimestampTz(b))
+            | (Datum::Money(a), Datum::Money(b)) => a == b,
             (Datum::Float4(a), Datum::Float4(b)) => a.to_bits() == b.to_bits(),
             (Datum::Float8(a), Datum::Float8(b)) => a.to_bits() == b.to_bits(),
+            (Datum::Geometry(a), Datum::Geometry(b)) => {
+                let bits = |number: &f64| number.to_bits();
+                a.iter().map(bits).eq(b.iter().map(bits))
+            }
             (Datum::Numeric(a), Datum::Numeric(b)) => a == b && a.scale() == b.scale(),
             (Datum::Text(a), Datum::Text(b)) => a == b,
             (Datum::Bytea(a), Datum::Bytea(b))

@@ -84,6 +84,7 @@ pub fn bytes_of(value: &Datum) -> usize {
         | Datum::Vector(bytes)
         | Datum::TsVector(bytes)
         | Datum::TsQuery(bytes) => bytes.len(),
+        Datum::Geometry(numbers) => size_of_val(&numbers[..]),
         Datum::Array(array) => each(&array.elements),
         Datum::Record(record) => each(&record.values),
         Datum::Bits(bits) => bits.bytes().len(),
@@ -105,6 +106,7 @@ pub fn check(value: &Datum) -> Result<()> {
         Datum::Bytea(bytes) | Datum::Jsonb(bytes) | Datum::Hstore(bytes) => {
             check_room(0, bytes.len())
         }
+        Datum::Geometry(numbers) => check_room(0, size_of_val(&numbers[..])),
         _ => Ok(()),
     }
 }

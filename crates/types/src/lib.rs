@@ -31,6 +31,8 @@
 //! | [`range`] | ranges and multiranges: order, arithmetic, text |
 //! | [`network`] | inet, cidr, macaddr, macaddr8 |
 //! | [`bits`] | bit, bit varying |
+//! | [`geometry`] | point, line, lseg, box, path, polygon, circle |
+//! | [`money`] | money |
 //! | [`growth`] | how long a value may become |
 //! | [`json`] | json, jsonb, jsonpath |
 //! | [`hstore`] | hstore |
@@ -45,7 +47,7 @@
 //!
 //! # What it leaves out
 //! Collations other than C; arrays and records beyond their text form,
-//! equality and order; money, geometry.
+//! equality and order.
 
 pub mod acl;
 pub mod array;
@@ -58,10 +60,12 @@ pub mod datetime;
 pub mod datum;
 pub mod encoding;
 pub mod float;
+pub mod geometry;
 pub mod growth;
 pub mod hstore;
 pub mod json;
 pub mod ltree;
+pub mod money;
 pub mod network;
 pub mod numeric;
 pub mod own;

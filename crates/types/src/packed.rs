@@ -72,6 +72,8 @@ mod tag {
     pub const LONG: u8 = 32;
     pub const HSTORE: u8 = 33;
     pub const VECTOR: u8 = 34;
+    pub const MONEY: u8 = 35;
+    pub const GEOMETRY: u8 = 36;
 }
 
 /// How a bound of a range begins: without a value, or with one that belongs to it or not.
@@ -164,6 +166,14 @@ pub fn put(value: &Datum, out: &mut Vec<u8>) -> Result<()> {
             put_bytes(out, v.bytes());
         }
         Datum::Unsigned8(v) => fixed(tag::UNSIGNED8, v.to_le_bytes(), out),
+        Datum::Money(v) => fixed(tag::MONEY, v.to_le_bytes(), out),
+        Datum::Geometry(v) => {
+            out.push(tag::GEOMETRY);
+            put_varint(out, v.len() as u64);
+            for number in v.iter() {
+                out.extend_from_slice(&number.to_bits().to_le_bytes());
+            }
+        }
         Datum::Array(v) => put_array(v, out)?,
         Datum::Record(v) => put_record(v, out)?,
         Datum::Range(v) => {
@@ -247,6 +257,13 @@ pub fn read(reader: &mut Reader<'_>) -> Result<Datum> {
             Datum::Bits(Arc::new(Bits::new(len, bytes.to_vec())))
         }
         tag::UNSIGNED8 => Datum::Unsigned8(u64::from_le_bytes(taken(reader)?)),
+        tag::MONEY => Datum::Money(i64::from_le_bytes(taken(reader)?)),
+        tag::GEOMETRY => {
+            let count: usize = reader.varint_as()?;
+            let numbers =
+                (0..count).map(|_| Ok(f64::from_bits(u64::from_le_bytes(taken(reader)?))));
+            Datum::Geometry(numbers.collect::<Result<_>>()?)
+        }
         tag::ARRAY => Datum::Array(Arc::new(read_array(reader)?)),
         tag::RECORD => Datum::Record(Arc::new(read_record(reader)?)),
         tag::RANGE => Datum::Range(Arc::new(read_range(reader)?)),
@@ -441,6 +458,9 @@ mod tests {
             (TypeId::VARBIT, "10110011101"),
             (TypeId::VARBIT, ""),
             (TypeId::MACADDR, "08:00:2b:01:02:03"),
+            (TypeId::MONEY, "-$1,234.50"),
+            (TypeId::POINT, "(NaN,-0)"),
+            (TypeId::PATH, "[(1,2),(3,Infinity)]"),
             (TypeId::TEXT.array_of().unwrap(), "{}"),
             (
                 TypeId::INT4.array_of().unwrap(),

@@ -9,8 +9,8 @@ use super::datetime::{date, interval, time, timestamp};
 use super::numeric::is_space;
 use super::typmod::apply_typmod;
 use super::{
-    array, bits, float, hstore, json, ltree, network, range, search, vectors, Datum, EvalContext,
-    Numeric, TypeId,
+    array, bits, float, geometry, hstore, json, ltree, money, network, range, search, vectors,
+    Datum, EvalContext, Numeric, TypeId,
 };
 
 /// Bytes that a `name` has at most; longer ones are cut.
@@ -92,6 +92,8 @@ pub fn input(context: &EvalContext, kind: TypeId, typmod: i32, text: &str) -> Re
         TypeId::INET | TypeId::CIDR => Datum::Network(network::parse(kind, text)?),
         TypeId::MACADDR | TypeId::MACADDR8 => network::parse_mac(kind, text)?,
         TypeId::BIT | TypeId::VARBIT => bits::datum(bits::parse(text)?),
+        TypeId::MONEY => Datum::Money(money::parse(text)?),
+        _ if kind.is_geometric() => geometry::input(kind, text)?,
         TypeId::XID | TypeId::CID => Datum::Oid(parse_unsigned(text) as u32),
         _ if kind.is_oid_like() => Datum::Oid(parse_oid(context, kind, text)?),
         _ if kind.is_enum() => Datum::Unsigned8(context.enum_place(kind, text)?),
@@ -176,7 +178,7 @@ pub fn write(context: &EvalContext, kind: TypeId, value: &Datum, out: &mut Strin
         Datum::Timestamp(v) => timestamp::write(context.date_style, *v, out)?,
         Datum::TimestampTz(v) => timestamp::write_tz(context, *v, out)?,
         Datum::Interval(v) => interval::write(context.interval_style, v, out),
-        Datum::Oid(_) | Datum::Unsigned8(_) if kind.is_of_domain() => {
+        Datum::Oid(_) | Datum::Unsigned8(_) | Datum::Geometry(_) if kind.is_of_domain() => {
             return write(context, context.base_type(kind)?.0, value, out);
         }
         Datum::Oid(v) => write_oid(context, kind, *v, out),
@@ -202,6 +204,8 @@ pub fn write(context: &EvalContext, kind: TypeId, value: &Datum, out: &mut Strin
         }
         Datum::Array(v) => array::write(context, v, out)?,
         Datum::Record(v) => array::write_record(context, v, out)?,
+        Datum::Geometry(v) => geometry::write(context, kind, v, out)?,
+        Datum::Money(v) => money::write(*v, out),
         Datum::Network(v) => network::write(kind, v, out),
         Datum::Bits(v) => bits::write(v, out)?,
         Datum::Range(v) => array::write_range(context, v, out)?,

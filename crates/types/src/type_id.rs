@@ -21,6 +21,7 @@ pub enum Category {
     Composite,
     DateTime,
     Enum,
+    Geometric,
     Network,
     Numeric,
     Pseudo,
@@ -92,11 +93,19 @@ types! {
     OIDVECTOR 30 "oidvector" "oidvector" -1 Array 0 26 1013;
     JSON 114 "json" "json" -1 User 0 0 199;
     PG_NODE_TREE 194 "pg_node_tree" "pg_node_tree" -1 Internal 0 0 0;
+    POINT 600 "point" "point" 16 Geometric 0 701 1017;
+    LSEG 601 "lseg" "lseg" 32 Geometric 0 600 1018;
+    PATH 602 "path" "path" -1 Geometric 0 0 1019;
+    BOX 603 "box" "box" 32 Geometric 0 600 1020;
+    POLYGON 604 "polygon" "polygon" -1 Geometric 0 0 1027;
+    LINE 628 "line" "line" 24 Geometric 0 701 629;
     CIDR 650 "cidr" "cidr" -1 Network 0 0 651;
     FLOAT4 700 "float4" "real" 4 Numeric 0 0 1021;
     FLOAT8 701 "float8" "double precision" 8 Numeric 1 0 1022;
     UNKNOWN 705 "unknown" "unknown" -2 Unknown 0 0 0;
+    CIRCLE 718 "circle" "circle" 24 Geometric 0 0 719;
     MACADDR8 774 "macaddr8" "macaddr8" 8 User 0 0 775;
+    MONEY 790 "money" "money" 8 Numeric 0 0 791;
     MACADDR 829 "macaddr" "macaddr" 6 User 0 0 1040;
     INET 869 "inet" "inet" -1 Network 1 0 1041;
     ACLITEM 1033 "aclitem" "aclitem" 12 User 0 0 1034;
@@ -370,12 +379,21 @@ impl TypeId {
         self.info().map(|info| info.element)
     }
 
+    /// The element type of what is an array of a fixed length: `name`, and points, lines, line
+    /// segments and boxes.
+    pub fn fixed_element(self) -> Option<TypeId> {
+        let is_fixed = self.is_geometric() || self == TypeId::NAME;
+        let element = self.scalar_info().map(|info| info.element);
+        element.filter(|element| is_fixed && element.0 != 0)
+    }
+
     /// Whether PostgreSQL has a hash of its values; a recursion's UNION asks for one.
     pub fn is_hashable(self) -> bool {
         let element = self.array_element().unwrap_or(self);
         let without = [
             TypeId::BIT,
             TypeId::VARBIT,
+            TypeId::MONEY,
             TypeId::TSVECTOR,
             TypeId::TSQUERY,
             TypeId::VECTOR,
@@ -385,7 +403,7 @@ impl TypeId {
             TypeId::LQUERY,
             TypeId::LTXTQUERY,
         ];
-        !without.contains(&element)
+        !without.contains(&element) && !element.is_geometric()
     }
 
     /// Whether values have an order, which transaction and command ids do not.
@@ -401,7 +419,7 @@ impl TypeId {
                 | TypeId::REFCURSOR
                 | TypeId::LQUERY
                 | TypeId::LTXTQUERY
-        )
+        ) && !of.is_geometric()
     }
 
     /// Whether two values may be equal.
@@ -414,7 +432,29 @@ impl TypeId {
                 | TypeId::REFCURSOR
                 | TypeId::LQUERY
                 | TypeId::LTXTQUERY
+        ) && !of.is_geometric()
+    }
+
+    /// Whether values are kept as `Datum::Geometry`.
+    pub fn is_geometric(self) -> bool {
+        matches!(
+            self,
+            TypeId::POINT
+                | TypeId::LINE
+                | TypeId::LSEG
+                | TypeId::BOX
+                | TypeId::PATH
+                | TypeId::POLYGON
+                | TypeId::CIRCLE
         )
+    }
+
+    /// `typdelim`: what stands between the elements of an array of values of this type.
+    pub fn delimiter(self) -> char {
+        match self.array_element().unwrap_or(self) {
+            TypeId::BOX => ';',
+            _ => ',',
+        }
     }
 
     /// The array type over this one.

@@ -52,6 +52,11 @@ fn payload(value: &Datum) -> usize {
     match value {
         Datum::Network(network) => 2 + network.octets().len(),
         Datum::Bits(bits) => 4 + bits.bytes().len(),
+        // A length, and the flag of a path or the box around a polygon.
+        Datum::Geometry(numbers) => match numbers.len() % 2 {
+            0 => 36 + size_of_val(&numbers[..]),
+            _ => 12 + size_of_val(&numbers[1..]),
+        },
         Datum::Text(text) => text.len(),
         Datum::Bytea(bytes) | Datum::Jsonb(bytes) => bytes.len(),
         // A header of dimensions before the numbers.

@@ -652,6 +652,12 @@ fn subscript(array: &Datum, index: &Datum) -> Datum {
     };
     let array = match array {
         Datum::Array(array) => array,
+        Datum::Geometry(numbers) => {
+            return match indexes[..] {
+                [index] => types::geometry::element(numbers, index),
+                _ => Datum::Null,
+            };
+        }
         Datum::Text(name) => {
             let place = usize::try_from(indexes[0]).unwrap_or(usize::MAX);
             let byte = name.as_bytes().get(place);

@@ -29,7 +29,7 @@ pub(super) fn of_type(ty: TypeId) -> Vec<(&'static str, Datum)> {
         (Some("array"), _) | (_, TypeId::INT2VECTOR | TypeId::OIDVECTOR) => {
             "array_subscript_handler"
         }
-        (_, TypeId::NAME) => "raw_array_subscript_handler",
+        _ if ty.fixed_element().is_some() => "raw_array_subscript_handler",
         (_, TypeId::JSONB) => "jsonb_subscript_handler",
         _ => "",
     };
@@ -77,7 +77,11 @@ fn is_vector(ty: TypeId) -> bool {
 
 /// A function that is called after the type.
 fn own_function(ty: TypeId, ending: &str) -> u32 {
-    let name = ty.info().map_or("", |info| info.name);
+    let name = match ty {
+        TypeId::POLYGON => "poly",
+        TypeId::MONEY => "cash",
+        ty => ty.info().map_or("", |info| info.name),
+    };
     match function(&format!("{name}{ending}")) {
         0 => function(&format!("{name}_{ending}")),
         found => found,

@@ -167,6 +167,7 @@ fn domain_columns(catalog: &Catalog, id: TypeId, domain: &Domain) -> Vec<(&'stat
         ("typbyval", flag(builtin::by_value(base))),
         ("typalign", char(builtin::alignment(base))),
         ("typstorage", char(builtin::storage(base))),
+        ("typdelim", char(base.delimiter() as u8)),
         ("typbasetype", oid(domain.over.0)),
         ("typtypmod", int(domain.typmod)),
         ("typnotnull", flag(domain.not_null)),

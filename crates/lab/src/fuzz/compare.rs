@@ -18,7 +18,7 @@ pub struct Rule {
 }
 
 /// All rules.
-pub const RULES: [Rule; 12] = [
+pub const RULES: [Rule; 13] = [
     Rule {
         name: "time limit",
         why: "either server may take longer than the time limit",
@@ -102,10 +102,26 @@ pub const RULES: [Rule; 12] = [
     },
     Rule {
         name: "sign of a comparison",
-        why: "functions that compare for an index (btint4cmp) are defined by the sign of their result",
+        why: "functions that compare for an index (btint4cmp) are defined by the sign of their result, \
+              of which a quotient may be 0",
         explains: |_, sql, ours, theirs| {
             let sign = |text: &str| text.parse::<i64>().map(i64::signum).ok();
-            sql.contains("cmp\"(") && rows_agree(ours, theirs, |a, b| sign(a) == sign(b))
+            let agree = |a: &str, b: &str| match (sign(a), sign(b)) {
+                (Some(a), Some(b)) => a == b || sql.contains(" / ") && a * b == 0,
+                _ => a == b,
+            };
+            sql.contains("cmp\"(") && rows_agree(ours, theirs, agree)
+        },
+    },
+    Rule {
+        name: "missing comparisons",
+        why: "PostgreSQL looks for what compares the arguments of GREATEST and LEAST when a statement \
+              begins, after all other errors of its text",
+        explains: |_, sql, ours, theirs| {
+            let is_missing = matches!(ours, Answer::Refused(_, message)
+                if message.starts_with("could not identify a comparison function"));
+            let has_choice = sql.contains("greatest(") || sql.contains("least(");
+            is_missing && has_choice && !state(theirs).is_empty()
         },
     },
     Rule {

@@ -591,7 +591,7 @@ impl Binder<'_> {
                 self.check_distinct_order(&args, &value)?;
             }
             let value = self.settle(value)?;
-            self.check_sortable(&value)?;
+            self.check_sortable(value.ty, value.leftmost())?;
             self.refuse_using(sort, value.ty)?;
             let value = self.ordered_by(value)?;
             let (descending, nulls_first) = sort_order(sort);
@@ -600,7 +600,8 @@ impl Binder<'_> {
         if call.agg_distinct {
             let equal = |arg: &Expr| self.check_equality(arg.ty, arg.leftmost());
             args.iter().try_for_each(equal)?;
-            args.iter().try_for_each(|arg| self.check_sortable(arg))?;
+            args.iter()
+                .try_for_each(|arg| self.check_sortable(arg.ty, arg.leftmost()))?;
             if aggregate.name() == "count" {
                 let keys = args.into_iter().map(|arg| self.told_apart(arg));
                 args = keys.collect::<Result<_>>()?;

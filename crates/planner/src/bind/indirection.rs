@@ -110,8 +110,7 @@ impl Binder<'_> {
         let element = match value.ty {
             TypeId::INT2VECTOR => Some(TypeId::INT2),
             TypeId::OIDVECTOR => Some(TypeId::OID),
-            TypeId::NAME => Some(TypeId::CHAR),
-            ty => ty.array_element(),
+            ty => ty.array_element().or(ty.fixed_element()),
         };
         let Some(element) = element else {
             return Err(self.error(

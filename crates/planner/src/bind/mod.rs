@@ -51,6 +51,7 @@ pub mod expr;
 mod extreme;
 mod fields;
 pub mod fixed;
+mod fixed_arrays;
 pub mod foreign;
 pub mod from;
 mod given;
@@ -479,15 +480,12 @@ impl<'a> Binder<'a> {
     }
 
     /// 42883 for what cannot be sorted by.
-    fn check_sortable(&self, value: &Expr) -> Result<()> {
-        match value.ty.is_sortable() {
+    fn check_sortable(&self, ty: TypeId, location: i32) -> Result<()> {
+        match ty.is_sortable() {
             true => Ok(()),
             false => {
-                let message = format!(
-                    "could not identify an ordering operator for type {}",
-                    value.ty
-                );
-                let error = self.error(SqlState::UNDEFINED_FUNCTION, message, value.leftmost());
+                let message = format!("could not identify an ordering operator for type {ty}");
+                let error = self.error(SqlState::UNDEFINED_FUNCTION, message, location);
                 Err(error.with_hint("Use an explicit ordering operator or modify the query."))
             }
         }

@@ -154,7 +154,7 @@ impl Binder<'_> {
             given.push(self.settle(own)?);
             let value = self.coerce_argument(value.clone(), ty)?;
             let value = self.settle(value)?;
-            self.check_sortable(&value)?;
+            self.check_sortable(value.ty, value.leftmost())?;
             sorted.push(value);
         }
         Ok((given, sorted))
@@ -196,7 +196,7 @@ impl Binder<'_> {
         let mut args = self.call_arguments(args, &found.argument_types)?;
         let values = args.split_off(count);
         for value in &values {
-            self.check_sortable(value)?;
+            self.check_sortable(value.ty, value.leftmost())?;
         }
         Ok((aggregate, (args, values), found.result))
     }

@@ -9,9 +9,19 @@ use super::expr::Place;
 use super::scope::Scope;
 use super::{inner, Binder, OutputColumn};
 use crate::plan::{Expr, ExprKind};
+use syntax::parser::NodeEnum;
 
 /// ORDER BY over something: the value, descending, NULLs first.
 pub(super) type Order = (Expr, bool, bool);
+
+/// Where a name or a number of an output column stands.
+pub(super) fn output_location(node: &NodeEnum) -> i32 {
+    match node {
+        NodeEnum::AConst(constant) => constant.location,
+        NodeEnum::ColumnRef(column) => column.location,
+        _ => -1,
+    }
+}
 
 /// The expressions of a query over its rows.
 pub(super) struct Outputs {

@@ -8,7 +8,8 @@
 //! An assignment to a part is one to the whole of what the value becomes, innermost part first.
 //!
 //! # What it leaves out
-//! Slices of `name` and of the types of geometry, which PostgreSQL refuses too.
+//! Slices of `name` and of the types of geometry, which PostgreSQL refuses too; assignment to the
+//! characters of a `name`.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -210,6 +211,10 @@ impl Binder<'_> {
             return self.assign_field(target, steps, value, assigned, scope);
         }
         let rest = &steps[subscripts.len()..];
+        if let (Some(element), true) = (target.ty.fixed_element(), target.ty.is_geometric()) {
+            let steps = (&subscripts[..], rest);
+            return self.fixed_assignment(target, element, steps, value, assigned, scope);
+        }
         self.assign_subscripts(target, &subscripts, rest, value, assigned, scope)
     }
 
@@ -280,7 +285,7 @@ impl Binder<'_> {
     }
 
     /// A value of which a part was assigned to, as one of its domain, if it was of one.
-    fn changed_value(&mut self, whole: Expr, domain: TypeId) -> Result<Expr> {
+    pub(super) fn changed_value(&mut self, whole: Expr, domain: TypeId) -> Result<Expr> {
         if domain == TypeId::NONE {
             return Ok(whole);
         }

@@ -147,6 +147,14 @@ impl Binder<'_> {
                 return self.yielding_boolean(made);
             }
         }
+        let is_geometric =
+            |pair: &(Expr, Expr)| pair.0.ty.is_geometric() || pair.1.ty.is_geometric();
+        if pairs.len() > 1 && pairs.iter().any(is_geometric) {
+            for (left, right) in pairs {
+                self.binary(name, left, right, location)?;
+            }
+            return Err(self.no_row_comparison(name, location));
+        }
         match name {
             _ if pairs.is_empty() => Err(self.error(
                 SqlState::FEATURE_NOT_SUPPORTED,

@@ -13,7 +13,7 @@ use super::group::{settle_places, Grouping};
 use super::keys::{Keys, Parts};
 use super::locking::check_lockable;
 use super::naming::parts_of;
-use super::outputs::{Order, Outputs};
+use super::outputs::{output_location, Order, Outputs};
 use super::project_set::{self, projection};
 use super::scope::{Scope, ScopeTable};
 use super::window_plan::windows;
@@ -466,12 +466,14 @@ impl Binder<'_> {
                 continue;
             };
             let node = boxed(&sort.node)?;
-            let value = match self.output_column(node, exprs, columns, "ORDER BY", true)? {
+            let output = self.output_column(node, exprs, columns, "ORDER BY", true)?;
+            let value = match output {
                 Some(place) => exprs[place].clone(),
                 None => self.expr(node, scope, Place::output("ORDER BY"))?,
             };
             let value = self.settle(value)?;
-            self.check_sortable(&value)?;
+            let location = output.map_or(value.leftmost(), |_| output_location(node));
+            self.check_sortable(value.ty, location)?;
             self.refuse_using(sort, value.ty)?;
             let value = match value.collation.is_conflict() {
                 true => {
@@ -680,6 +682,7 @@ impl Binder<'_> {
         for (expr, location) in on {
             let place = exprs.iter().position(|known| known.same(&expr));
             let place = place.unwrap_or(exprs.len());
+            self.check_equality(expr.ty, location)?;
             distinct_on.push(place);
             on_locations.push(location);
             if place == exprs.len() {

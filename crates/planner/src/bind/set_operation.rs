@@ -9,6 +9,7 @@ use pg_query::protobuf::{SelectStmt, SetOperation as SetOp};
 
 use super::domain::one_domain;
 use super::expr::Place;
+use super::outputs::output_location;
 use super::project_set::projection;
 use super::scope::Scope;
 use super::select::{is_with_ties, sort_order, Body, Query};
@@ -135,7 +136,7 @@ impl Binder<'_> {
                          FROM clause.",
                     ));
             };
-            self.check_sortable(&exprs[place])?;
+            self.check_sortable(exprs[place].ty, output_location(node))?;
             self.refuse_using(sort, exprs[place].ty)?;
             let (descending, nulls_first) = sort_order(sort);
             let value = self.ordered_by(exprs[place].clone())?;

@@ -131,7 +131,7 @@ impl Binder<'_> {
             };
             let value = self.expr(boxed(&sort.node)?, scope, place)?;
             let value = self.settle(value)?;
-            self.check_sortable(&value)?;
+            self.check_sortable(value.ty, value.leftmost())?;
             self.refuse_using(sort, value.ty)?;
             let value = self.ordered_by(value)?;
             let (descending, nulls_first) = sort_order(sort);
@@ -141,6 +141,7 @@ impl Binder<'_> {
         for node in &definition.partition_clause {
             let value = self.node(node, scope, place)?;
             let value = self.settle(value)?;
+            self.check_equality(value.ty, value.leftmost())?;
             if !value.ty.is_sortable() {
                 let error = self.error(
                     SqlState::FEATURE_NOT_SUPPORTED,

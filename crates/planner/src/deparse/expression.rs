@@ -121,7 +121,11 @@ fn operator_of(function: &Function, operands: usize) -> Option<&'static str> {
         for operator in functions::all_operators().chain(others) {
             let operands = 1 + usize::from(operator.left != TypeId::NONE);
             let key = (operator.function.oid, operands);
-            known.entry(key).or_insert(operator.name);
+            let name = known.entry(key).or_insert(operator.name);
+            // Of points these are older names for others.
+            if matches!(*name, "<^" | ">^") {
+                *name = operator.name;
+            }
         }
         known
     });

@@ -185,6 +185,7 @@ fn fits(ty: TypeId, value: &Datum) -> bool {
         Datum::Int2(_) => ty == TypeId::INT2,
         Datum::Int4(_) => ty == TypeId::INT4,
         Datum::Int8(_) => ty == TypeId::INT8,
+        Datum::Money(_) => ty == TypeId::MONEY,
         Datum::Numeric(_) => ty == TypeId::NUMERIC,
         Datum::Text(_) => matches!(ty, TypeId::TEXT | TypeId::VARCHAR | TypeId::CITEXT),
         Datum::Date(_) => ty == TypeId::DATE,

@@ -17,7 +17,7 @@ pub(super) fn number(value: &Datum) -> Option<f64> {
         Datum::Bool(value) => f64::from(u8::from(*value)),
         Datum::Int2(value) => f64::from(*value),
         Datum::Int4(value) => f64::from(*value),
-        Datum::Int8(value) => *value as f64,
+        Datum::Int8(value) | Datum::Money(value) => *value as f64,
         Datum::Float4(value) => f64::from(*value),
         Datum::Float8(value) => *value,
         Datum::Numeric(value) => value.to_f64().ok()?,

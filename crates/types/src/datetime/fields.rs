@@ -89,6 +89,24 @@ fn unsupported(name: &str, kind: TypeId) -> Error {
     )
 }
 
+/// As [`known`], of dates and timestamps: these are read with words that are no parts of them.
+fn known_of_moment(name: &str, kind: TypeId) -> Result<Field> {
+    const WORDS: [&str; 7] = [
+        "infinity",
+        "-infinity",
+        "now",
+        "today",
+        "tomorrow",
+        "yesterday",
+        "allballs",
+    ];
+    let is_word = |word: &&str| word.eq_ignore_ascii_case(name);
+    match WORDS.iter().any(is_word) {
+        true => Err(unsupported(name, kind)),
+        false => known(name, kind),
+    }
+}
+
 fn integer(value: i64) -> Numeric {
     Numeric::from(value)
 }
@@ -221,7 +239,7 @@ fn extract_timestamp(context: &EvalContext, name: &str, micros: i64, zoned: bool
         true => TypeId::TIMESTAMPTZ,
         false => TypeId::TIMESTAMP,
     };
-    let field = known(name, kind)?;
+    let field = known_of_moment(name, kind)?;
     let zone_wanted = matches!(
         field,
         Field::Timezone | Field::TimezoneHour | Field::TimezoneMinute
@@ -258,7 +276,7 @@ fn extract_timestamp(context: &EvalContext, name: &str, micros: i64, zoned: bool
 
 fn extract_date(name: &str, days: i32) -> Result<Datum> {
     let kind = TypeId::DATE;
-    let field = known(name, kind)?;
+    let field = known_of_moment(name, kind)?;
     let of_time = matches!(
         field,
         Field::Microseconds

@@ -243,6 +243,10 @@ impl Session {
             [] if ty == TypeId::TSQUERY => {
                 return Err(Error::unsupported("an index on a tsquery"));
             }
+            _ if has_class_elsewhere(method, ty) => {
+                let method = method_name(method);
+                return Err(Error::unsupported(format!("a {method} index on a {ty}")));
+            }
             [] => {
                 let message = format!(
                     "data type {ty} has no default operator class for access method \"{}\"",
@@ -711,6 +715,20 @@ pub(super) fn access_method(catalog: &Catalog, create: &IndexStmt) -> Result<u32
             SqlState::FEATURE_NOT_SUPPORTED,
             format!("access method \"{name}\" does not support {what}"),
         )),
+    }
+}
+
+/// Whether PostgreSQL has operator classes of a method for a type of geometry, which a tree of keys does
+/// not serve.
+fn has_class_elsewhere(method: u32, ty: TypeId) -> bool {
+    match method {
+        GIST => matches!(
+            ty,
+            TypeId::POINT | TypeId::BOX | TypeId::POLYGON | TypeId::CIRCLE
+        ),
+        SPGIST => matches!(ty, TypeId::POINT | TypeId::BOX | TypeId::POLYGON),
+        BRIN => ty == TypeId::BOX,
+        _ => false,
     }
 }
 

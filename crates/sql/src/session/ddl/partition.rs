@@ -157,7 +157,7 @@ impl Session {
         };
         let ty = part.type_id(table);
         let (known, method) = match strategy {
-            Strategy::Hash => (ty.is_sortable(), "hash"),
+            Strategy::Hash => (ty.is_sortable() && ty.is_hashable(), "hash"),
             _ => (ty.is_sortable(), "btree"),
         };
         if !known {
