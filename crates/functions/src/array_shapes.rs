@@ -9,6 +9,7 @@ use base::error::{Error, Result, SqlState};
 
 use super::arguments::Arguments;
 use super::array_edits::check_wanted;
+use super::comparison::check_sortable;
 use super::sets::Records;
 use super::{Call, Rows};
 use types::{compare, growth, Array, Datum, Dimension, Record, TypeId};
@@ -122,6 +123,7 @@ pub(crate) fn bucket(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
         ));
     }
     let kind = bounds.element;
+    check_sortable(kind)?;
     let is_below = |bound: &Datum| compare::compare(kind, bound, value) != Ordering::Greater;
     Ok(Datum::Int4(bounds.elements.partition_point(is_below) as i32))
 }

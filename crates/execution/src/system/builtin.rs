@@ -341,6 +341,12 @@ pub(super) fn what_aggregates(aggregate: &Aggregate, rows: &mut Rows) {
     ]);
 }
 
+/// Whether equal values of two types have one hash: numbers of all widths and texts do, moments do not.
+fn hashes_alike(left: TypeId, right: TypeId) -> bool {
+    let differs = left.category() == Category::DateTime || left == TypeId::XID;
+    left.is_hashable() && (left == right || !differs)
+}
+
 fn operators(rows: &mut Rows) {
     let other = |name: &str, left: TypeId, right: TypeId| {
         let named = functions::operators_named(name).iter();
@@ -358,7 +364,7 @@ fn operators(rows: &mut Rows) {
             ("oprowner", oid(SUPERUSER)),
             ("oprkind", char(kind)),
             ("oprcanmerge", flag(equal && left.is_sortable())),
-            ("oprcanhash", flag(equal && left.is_hashable())),
+            ("oprcanhash", flag(equal && hashes_alike(left, right))),
             ("oprleft", oid(left.0)),
             ("oprright", oid(right.0)),
             ("oprresult", oid(operator.function.result.0)),

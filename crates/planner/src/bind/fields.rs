@@ -41,6 +41,13 @@ impl Binder<'_> {
         self.cx.catalog.fields(ty)
     }
 
+    /// Whether something holds of a type and, of rows, of each of their fields.
+    pub(super) fn holds_of_parts(&self, ty: TypeId, holds: fn(TypeId) -> bool) -> bool {
+        let fields = self.fields_of_type(ty.array_element().unwrap_or(ty));
+        let mut fields = fields.iter().flatten();
+        holds(ty) && fields.all(|field| self.holds_of_parts(field.ty, holds))
+    }
+
     /// The fields of a value; none if it is no row, or one of which nothing is known.
     pub(super) fn fields_of_value(&self, value: &Expr) -> Option<Vec<Field>> {
         let named = |name: String, ty, typmod, domain| Field {

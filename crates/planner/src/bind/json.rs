@@ -246,7 +246,7 @@ impl Binder<'_> {
 
     /// 42883 for a type without equality.
     pub(super) fn check_equality(&self, ty: TypeId, location: i32) -> Result<()> {
-        match ty.has_equality() {
+        match self.holds_of_parts(ty, TypeId::has_equality) {
             true => Ok(()),
             false => Err(self.error(
                 SqlState::UNDEFINED_FUNCTION,

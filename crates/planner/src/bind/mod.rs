@@ -481,7 +481,7 @@ impl<'a> Binder<'a> {
 
     /// 42883 for what cannot be sorted by.
     fn check_sortable(&self, ty: TypeId, location: i32) -> Result<()> {
-        match ty.is_sortable() {
+        match self.holds_of_parts(ty, TypeId::is_sortable) {
             true => Ok(()),
             false => {
                 let message = format!("could not identify an ordering operator for type {ty}");

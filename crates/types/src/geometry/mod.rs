@@ -130,7 +130,13 @@ pub(crate) fn receive(kind: TypeId, bytes: &[u8]) -> Result<Datum> {
         )),
     };
     let mut numbers = match kind {
-        TypeId::PATH => vec![f64::from(u8::from(take(1)?[0] != 0))],
+        TypeId::PATH => {
+            let closed = bytes.first().ok_or_else(|| {
+                Error::new(SqlState::PROTOCOL_VIOLATION, "no data left in message")
+            })?;
+            take(1)?;
+            vec![f64::from(u8::from(*closed != 0))]
+        }
         _ => Vec::new(),
     };
     let count = match kind {
