@@ -13,7 +13,8 @@ use sim::Bug;
 const RECORDED: &str = include_str!("planted.txt");
 
 /// What is on in the worlds of a line with a fourth word.
-const MIXES: [(&str, &str); 5] = [
+const MIXES: [(&str, &str); 6] = [
+    ("deposed.toml", include_str!("deposed.toml")),
     ("files.toml", include_str!("files.toml")),
     ("groups.toml", include_str!("groups.toml")),
     ("leases.toml", include_str!("leases.toml")),
