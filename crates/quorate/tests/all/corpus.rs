@@ -127,11 +127,11 @@ impl Script {
     /// Runs it and returns what psql prints.
     fn run(&self, psql: &Psql<'_>, dir: &Path) -> String {
         let endpoint = psql.endpoint;
-        for table in self.tables() {
-            let drop = format!("drop table if exists {table}");
-            // A reserved word where a table's name should be is part of the script.
-            let _ = output(endpoint.psql().args(["-c", &drop]));
-        }
+        // A reserved word where a table's name should be is part of the script.
+        let drops = self.tables().into_iter();
+        let drops = drops.map(|table| format!("-cdrop table if exists {table}"));
+        // Without any, psql would read its standard input.
+        let _ = output(endpoint.psql().arg("-cselect").args(drops));
         let script = dir.join(format!("{}.sql", self.name));
         let log = dir.join(format!("{}.out", self.name));
         fs::write(&script, &self.sql).expect("a script");
