@@ -122,15 +122,6 @@ pub(crate) fn cmp(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
                 difference => difference,
             }
         }
-        (Datum::Hstore(a), Datum::Hstore(b)) => {
-            // The texts come first, before a zero.
-            let texts = |bytes: &[u8]| bytes.iter().position(|byte| *byte == 0).unwrap_or(0);
-            let shared = texts(a).min(texts(b));
-            match differing(&a[..shared], &b[..shared]) {
-                0 => order as i32,
-                difference => difference,
-            }
-        }
         _ => order as i32,
     };
     Ok(Datum::Int4(difference))

@@ -16,7 +16,7 @@ use std::cmp::Ordering;
 use base::error::{Error, Result, SqlState};
 
 use types::datetime::{date, timestamp};
-use types::{compare, Datum, EvalContext, Interval, Numeric, TypeId};
+use types::{compare, float, Datum, EvalContext, Interval, Numeric, TypeId};
 
 /// The types that an offset may have for a column of that type; none: RANGE takes no offset there.
 pub fn offset_types(column: TypeId) -> &'static [TypeId] {
@@ -110,7 +110,7 @@ fn of_floats(value: &Datum, reach: &Reach<'_>) -> Result<Option<Ordering>> {
     }
     let value = float(value)?;
     if value.is_nan() || base.is_nan() {
-        return Ok(Some(compare::compare_floats(value, base)));
+        return Ok(Some(float::compare_floats(value, base)));
     }
     let end = if reach.subtract {
         base - offset
@@ -118,7 +118,7 @@ fn of_floats(value: &Datum, reach: &Reach<'_>) -> Result<Option<Ordering>> {
         base + offset
     };
     // Only two infinities that cancel each other out give a NaN here.
-    Ok((!end.is_nan()).then(|| compare::compare_floats(value, end)))
+    Ok((!end.is_nan()).then(|| float::compare_floats(value, end)))
 }
 
 fn of_numerics(value: &Datum, reach: &Reach<'_>) -> Result<Option<Ordering>> {

@@ -7,7 +7,6 @@ use std::time::Duration;
 use base::{Error, NodeId, Result, SqlState};
 use kv::{Directory, GroupSettings, Member};
 
-use crate::hosting::Leaders;
 use crate::secure::Secure;
 use crate::wire::ClusterId;
 
@@ -102,6 +101,32 @@ impl Default for LogFiles {
             bytes_max: Some(10 << 20),
             kept: 10,
         }
+    }
+}
+
+/// `quorate.leaders`: where further groups are led.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Leaders {
+    /// By the node that leads the first, where sessions are: no transaction needs another node.
+    #[default]
+    Together,
+    /// By as many voters as there are, each of as many groups as the others.
+    Spread,
+}
+
+impl Leaders {
+    /// Its name in the setting.
+    pub fn name(self) -> &'static str {
+        match self {
+            Leaders::Together => "together",
+            Leaders::Spread => "spread",
+        }
+    }
+
+    /// By its name.
+    pub fn named(name: &str) -> Option<Leaders> {
+        let all = [Leaders::Together, Leaders::Spread];
+        all.into_iter().find(|one| one.name() == name)
     }
 }
 

@@ -10,7 +10,7 @@
 //! further one when the row that founds it is committed ([`kv::groups`]). The leader of each gives
 //! it the members that the first group has ([`kv::group`], *founding*), and hands leadership over to
 //! the node that should have it: the one that leads the first, where sessions are, or, where leaders
-//! are [spread](Leaders), each group's own. What transactions do in a group that another node leads
+//! are [spread](Leaders::Spread), each group's own. What transactions do in a group that another node leads
 //! goes to that node on connections of its own ([`kv::engine::Links`]).
 //!
 //! # Invariants
@@ -37,6 +37,7 @@ use base::{Error, GroupId, Lsn, NodeId, Result, SqlState, Term, Timestamp};
 use kv::engine::{Database, KvEngine, Links, Neighbours};
 use kv::{Directory, Group, GroupConfig, Leads, Observer, Transport};
 
+use crate::config::Leaders;
 use crate::memory;
 use crate::peers::{Peers, Receiver};
 use crate::wait::either;
@@ -66,32 +67,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// The directory of a group below a node's data directory.
 pub fn directory_of(group: GroupId) -> String {
     format!("group{group}")
-}
-
-/// `quorate.leaders`: where further groups are led.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Leaders {
-    /// By the node that leads the first, where sessions are: no transaction needs another node.
-    #[default]
-    Together,
-    /// By as many voters as there are, each of as many groups as the others.
-    Spread,
-}
-
-impl Leaders {
-    /// Its name in the setting.
-    pub fn name(self) -> &'static str {
-        match self {
-            Leaders::Together => "together",
-            Leaders::Spread => "spread",
-        }
-    }
-
-    /// By its name.
-    pub fn named(name: &str) -> Option<Leaders> {
-        let all = [Leaders::Together, Leaders::Spread];
-        all.into_iter().find(|one| one.name() == name)
-    }
 }
 
 /// The groups of one node.

@@ -10,6 +10,7 @@ use std::hash::{Hash, Hasher};
 
 use base::fold;
 
+use super::float::compare_floats;
 use super::{json, search, vectors, Array, Bound, Datum, Multirange, Range, TypeId};
 
 /// Orders two values of one type as its default btree operator class does; NULL is last and equal
@@ -26,12 +27,6 @@ pub fn compare(kind: TypeId, a: &Datum, b: &Datum) -> Ordering {
         return vectors::compare(kind, a, b);
     }
     compare_values(a, b)
-}
-
-/// Orders binary floating point numbers: NaN last and equal to itself, -0 equal to 0.
-pub fn compare_floats(a: f64, b: f64) -> Ordering {
-    a.partial_cmp(&b)
-        .unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
 }
 
 fn compare_values(a: &Datum, b: &Datum) -> Ordering {

@@ -7,9 +7,9 @@ use base::error::{Error, Result, SqlState};
 use base::sync::Mutex;
 
 use super::encoding::Encoding;
+use super::invalid::invalid_label;
 use super::search::read::Outcome;
 use super::search::Query;
-use super::text::invalid_label;
 use super::{own, DateStyle, Datum, Record, TypeId, Zone};
 
 /// The clock and the source of randomness behind `clock_timestamp()`, `random()` and the like.

@@ -1,6 +1,8 @@
 //! Text forms of `real` and `double precision`: the shortest digits that read back as the same
 //! number, laid out as C's `%g` would.
 
+use std::cmp::Ordering;
+
 use base::error::{Error, Result, SqlState};
 
 use super::numeric::is_space;
@@ -9,6 +11,12 @@ use super::numeric::is_space;
 const FIXED_DIGITS_F64: i32 = 15;
 /// The same of a `real`.
 const FIXED_DIGITS_F32: i32 = 6;
+
+/// Orders binary floating point numbers: NaN last and equal to itself, -0 equal to 0.
+pub fn compare_floats(a: f64, b: f64) -> Ordering {
+    a.partial_cmp(&b)
+        .unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+}
 
 fn syntax(kind: &str, text: &str) -> Error {
     Error::new(

@@ -63,6 +63,7 @@ pub mod float;
 pub mod geometry;
 pub mod growth;
 pub mod hstore;
+pub mod invalid;
 pub mod json;
 pub mod ltree;
 pub mod money;

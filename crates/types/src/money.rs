@@ -15,8 +15,8 @@ use std::fmt::Write;
 
 use base::error::{Error, Result, SqlState};
 
+use super::invalid::invalid;
 use super::numeric::is_space;
-use super::text::invalid;
 use super::TypeId;
 
 /// Digits behind the point.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use base::error::{Error, Result, SqlState};
 
 use super::datetime::{date, interval, time, timestamp};
+use super::invalid::invalid;
 use super::numeric::is_space;
 use super::typmod::apply_typmod;
 use super::{
@@ -15,22 +16,6 @@ use super::{
 
 /// Bytes that a `name` has at most; longer ones are cut.
 pub const NAME_BYTES_MAX: usize = 63;
-
-/// 22P02 "invalid input syntax for type …".
-pub fn invalid(kind: impl std::fmt::Display, text: &str) -> Error {
-    Error::new(
-        SqlState::INVALID_TEXT_REPRESENTATION,
-        format!("invalid input syntax for type {kind}: \"{text}\""),
-    )
-}
-
-/// 22P02 for a label that an enum does not have.
-pub fn invalid_label(kind: TypeId, label: &str) -> Error {
-    Error::new(
-        SqlState::INVALID_TEXT_REPRESENTATION,
-        format!("invalid input value for enum {kind}: \"{label}\""),
-    )
-}
 
 /// A `"char"`: the first byte, or the one that a backslash and three octal digits write.
 pub fn parse_char(text: &str) -> u8 {

@@ -4,7 +4,7 @@ use base::error::{Error, Result, SqlState};
 
 use super::measure::known;
 use super::shape::{shapes, swapped, Rectangle, Segment};
-use types::compare::compare_floats;
+use types::float::compare_floats;
 use types::geometry::plane::{
     div, hypotenuse, is_above, is_at_least, is_at_most, is_below, is_same, is_zero, mul, sub, Line,
     Point,

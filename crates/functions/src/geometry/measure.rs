@@ -11,7 +11,7 @@
 use base::error::Result;
 
 use super::shape::{Rectangle, Segment};
-use types::compare::compare_floats;
+use types::float::compare_floats;
 use types::geometry::plane::{self, is_same, Line, Point};
 
 /// The nearest point, and how far it is.

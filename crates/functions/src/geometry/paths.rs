@@ -6,7 +6,7 @@ use base::error::{Error, Result, SqlState};
 use super::inside;
 use super::points::{moved, moved_back, turned, turned_back};
 use super::shape::{count, shapes, sides, Path, Polygon, Rectangle, Segment, POINT_WORK};
-use types::compare::compare_floats;
+use types::float::compare_floats;
 use types::geometry::plane::{add, div, is_same, mul, sub, Point};
 
 /// The least distance of the sides of one shape from those of another; none if one has no sides.

@@ -7,7 +7,7 @@ use super::inside;
 use super::paths::least_distance;
 use super::points::moved;
 use super::shape::{count, shapes, sides, swapped, Circle, Path, Polygon, Segment, POINT_WORK};
-use types::compare::compare_floats;
+use types::float::compare_floats;
 use types::geometry::plane::{add, div, sub, Point};
 
 impl Polygon {

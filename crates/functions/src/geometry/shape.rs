@@ -57,7 +57,7 @@ impl Segment {
 impl Rectangle {
     /// The box of which these are opposite corners.
     pub fn of_corners(a: Point, b: Point) -> Rectangle {
-        let sides = |a: f64, b: f64| match types::compare::compare_floats(a, b).is_gt() {
+        let sides = |a: f64, b: f64| match types::float::compare_floats(a, b).is_gt() {
             true => (a, b),
             false => (b, a),
         };

@@ -167,7 +167,7 @@ fn a_damaged_directory_is_refused() {
         &damaged("format", &|node| {
             let file = node.join("node.json");
             let text = fs::read_to_string(&file).expect("its settings");
-            let other = text.replace("\"format\": 14", "\"format\": 99");
+            let other = text.replace("\"format\": 15", "\"format\": 99");
             assert_ne!(text, other, "the format stands elsewhere");
             fs::write(&file, other).expect("other settings");
         }),

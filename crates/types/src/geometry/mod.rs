@@ -38,7 +38,7 @@ use std::sync::Arc;
 
 use base::error::{Error, Result, SqlState};
 
-use super::compare::compare_floats;
+use super::float::compare_floats;
 use super::{Datum, TypeId};
 
 pub use text::{input, write};

@@ -16,7 +16,7 @@
 
 use base::error::{Error, Result, SqlState};
 
-use crate::compare::compare_floats;
+use crate::float::compare_floats;
 
 /// Numbers that differ by no more are taken for equal.
 pub const EPSILON: f64 = 1e-6;

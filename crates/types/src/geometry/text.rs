@@ -21,10 +21,9 @@ use base::error::{Error, Result, SqlState};
 
 use super::plane::{is_zero, Line, Point};
 use super::{ordered_corners, NO_LINE, SAME_POINT};
-use crate::context::EvalContext;
+use crate::invalid::invalid;
 use crate::numeric::is_space;
-use crate::text::invalid;
-use crate::{float, growth, Datum, TypeId};
+use crate::{float, growth, Datum, EvalContext, TypeId};
 
 /// What reading or writing a point counts for, in the units of [`coro::work`].
 const POINT_WORK: usize = 32;
