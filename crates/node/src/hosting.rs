@@ -470,10 +470,14 @@ impl Hosting {
 
     /// All groups as one, for sessions where the first is led.
     pub(crate) fn database(self: &Arc<Hosting>, first: &Arc<KvEngine>) -> Arc<Database> {
-        let links = Box::new(ToLeaders {
-            peers: self.peers.clone(),
-            first: self.first(),
-        });
+        let links = || -> Box<dyn Links> {
+            Box::new(ToLeaders {
+                peers: self.peers.clone(),
+                first: self.first(),
+            })
+        };
+        // Where leaders are to be together nobody begins anything in one that is about to move.
+        let links = (self.leaders == Leaders::Spread).then(links);
         Database::new(
             first.clone(),
             self.me.clone(),

@@ -89,18 +89,18 @@ pub struct Database {
     numbered: Mutex<Option<Position>>,
     /// A statement has met a group that it had not joined when it began: all join all from now on.
     joins_all: AtomicBool,
-    /// To the nodes that lead other groups.
-    connections: Arc<Connections>,
+    /// To the nodes that lead other groups, where transactions have branches on them.
+    connections: Option<Arc<Connections>>,
 }
 
 impl Database {
     /// Over the first group, and whatever others its node has, if it has any; `links` reach the nodes
-    /// that lead them.
+    /// that lead them, without which this one has to lead whatever a transaction touches.
     pub fn new(
         first: Arc<KvEngine>,
         groups: Weak<dyn Neighbours>,
         has_further: Arc<AtomicBool>,
-        links: Box<dyn Links>,
+        links: Option<Box<dyn Links>>,
     ) -> Arc<Database> {
         Arc::new(Database {
             first,
@@ -110,7 +110,7 @@ impl Database {
             passed: AtomicI64::new(i64::MIN),
             numbered: Mutex::new(None),
             joins_all: AtomicBool::new(false),
-            connections: Arc::new(Connections::new(links)),
+            connections: links.map(|links| Arc::new(Connections::new(links))),
         })
     }
 
@@ -209,7 +209,7 @@ impl Database {
         Some(Place {
             group: group.clone(),
             node,
-            connections: self.connections.clone(),
+            connections: self.connections.clone()?,
         })
     }
 
@@ -220,7 +220,10 @@ impl Database {
             .into_iter()
             .map(|engine| engine.group().clone());
         let others = engines.filter(|group| group.id() != FIRST_GROUP);
-        let led = others.filter(|group| group.leader().is_some());
+        let led = others.filter(|group| match self.connections {
+            Some(_) => group.leader().is_some(),
+            None => group.leading().is_some(),
+        });
         led.map(|group| group.id()).collect()
     }
 

@@ -105,10 +105,10 @@ impl Groups {
                 engines[0].clone(),
                 me.clone(),
                 Arc::new(AtomicBool::new(true)),
-                Box::new(Pipes {
+                Some(Box::new(Pipes {
                     nodes: self.nodes.clone(),
                     from: node,
-                }),
+                })),
             ),
             engines,
         });
