@@ -40,7 +40,7 @@ use kv::{Directory, Group, GroupConfig, Leads, Observer, Transport};
 use crate::config::Leaders;
 use crate::memory;
 use crate::peers::{Peers, Receiver};
-use crate::wait::either;
+use crate::wait::{either, timeout};
 use crate::wire::{Lines, Outdated, Purpose, Removed};
 
 /// What could not be aligned is tried again after this.
@@ -300,14 +300,22 @@ impl Hosting {
             // In this order: the directory is of the position, or later.
             let at = first.committed();
             let directory = first.directory();
-            let mut groups = self.further().into_iter();
-            let Some(group) = groups.find(|group| group.is_misaligned(&directory, at)) else {
+            let groups = self.further();
+            let misaligned = groups
+                .iter()
+                .find(|group| group.is_misaligned(&directory, at));
+            let Some(group) = misaligned else {
                 let changed = &self.leaderships.changed;
                 let count = &self.leaderships.count;
                 let led =
                     changed.until(|| (count.load(Ordering::Acquire) != leaderships).then_some(()));
                 let is_news = || (self.peers.directories() != directories).then_some(());
-                let _ = either(led, self.peers.changed().until(is_news)).await;
+                let news = either(led, self.peers.changed().until(is_news));
+                // Nobody tells when the first group is known to be committed further.
+                match groups.iter().any(|group| group.is_ahead_of(at)) {
+                    true => drop(timeout(&*self.env, ALIGN_PAUSE, news).await),
+                    false => drop(news.await),
+                }
                 continue;
             };
             if let Err(error) = group.align(&directory, at).await {

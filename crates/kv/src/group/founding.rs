@@ -161,6 +161,12 @@ impl Group {
         self.leading().is_some() && self.next_change(&directory, first, at).is_some()
     }
 
+    /// Whether this replica leads its group, and that follows more of the first group than is known here
+    /// to be committed there, as when this node has just started.
+    pub fn is_ahead_of(&self, at: Lsn) -> bool {
+        self.leading().is_some() && at < self.directory().aligned
+    }
+
     /// Takes a step towards having the members that the first group has, `at` that position of it or
     /// later.
     ///
