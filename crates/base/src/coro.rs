@@ -36,6 +36,7 @@
 //! ([`crate::large`]).
 
 use std::cell::{Cell, RefCell};
+use std::convert::Infallible;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::{pin, Pin};
@@ -172,10 +173,14 @@ impl Interrupts {
 
     /// Takes the pending interrupt, if there is one.
     pub fn take(&self) -> Option<Interrupt> {
-        if self.pending.load(Ordering::Acquire) == 0 {
+        if !self.is_pending() {
             return None;
         }
         Interrupt::of(self.pending.swap(0, Ordering::AcqRel))
+    }
+
+    fn is_pending(&self) -> bool {
+        self.pending.load(Ordering::Acquire) != 0
     }
 
     /// Whether what the session has seen may be of a history that is over, or the session is to end.
@@ -242,6 +247,42 @@ thread_local! {
 /// # Panics
 /// Outside a coroutine, or while this thread holds a latch.
 pub fn wait<F: Future>(future: F) -> Result<F::Output, Interrupt> {
+    wait_or(future, |interrupts, waker| {
+        interrupts.register(waker);
+        interrupts.take()
+    })
+}
+
+/// Waits as [`wait`] does, but leaves a pending interrupt where it is, for whoever looks next: what was
+/// done before the wait stands, and the session is to hear of both. None where one ended the wait.
+///
+/// # Panics
+/// As [`wait`].
+pub fn wait_unless_interrupted<F: Future>(future: F) -> Option<F::Output> {
+    let waited = wait_or(future, |interrupts, waker| {
+        interrupts.register(waker);
+        interrupts.is_pending().then_some(())
+    });
+    waited.ok()
+}
+
+/// Waits where no interrupt may come between: the wait ends only with the future.
+///
+/// # Panics
+/// As [`wait`].
+pub fn wait_uninterrupted<F: Future>(future: F) -> F::Output {
+    match wait_or(future, |_, _| None::<Infallible>) {
+        Ok(value) => value,
+        Err(never) => match never {},
+    }
+}
+
+/// Waits for a future inside a coroutine, until it is ready or `give_up`, which is asked each time that
+/// it is not, says why not to.
+fn wait_or<F: Future, E>(
+    future: F,
+    mut give_up: impl FnMut(&Interrupts, &Waker) -> Option<E>,
+) -> Result<F::Output, E> {
     let mut future = pin!(future);
     loop {
         let current = current();
@@ -254,27 +295,8 @@ pub fn wait<F: Future>(future: F) -> Result<F::Output, Interrupt> {
         }
         // SAFETY: `Run` keeps the interrupts alive for as long as the coroutine lives.
         let interrupts = unsafe { current.interrupts.as_ref() };
-        interrupts.register(cx.waker());
-        if let Some(interrupt) = interrupts.take() {
-            return Err(interrupt);
-        }
-        suspend(current);
-    }
-}
-
-/// Waits where no interrupt may come between: the wait ends only with the future.
-///
-/// # Panics
-/// As [`wait`].
-pub fn wait_uninterrupted<F: Future>(future: F) -> F::Output {
-    let mut future = pin!(future);
-    loop {
-        let current = current();
-        assert_eq!(latches_held(), 0, "a latch is held across a wait");
-        // SAFETY: as in `wait`.
-        let cx = unsafe { current.context.cast::<Context<'_>>().as_mut() };
-        if let Poll::Ready(value) = future.as_mut().poll(cx) {
-            return value;
+        if let Some(why) = give_up(interrupts, cx.waker()) {
+            return Err(why);
         }
         suspend(current);
     }
@@ -635,6 +657,20 @@ mod tests {
         open.set(true);
         event.notify_all();
         assert_eq!(poll(&mut statement), Poll::Ready(6));
+    }
+
+    #[test]
+    fn an_interrupt_that_ended_a_wait_may_stay_for_the_next() {
+        let interrupts = Arc::new(Interrupts::default());
+        let mut statement = run(interrupts.clone(), || {
+            let first = wait_unless_interrupted(std::future::pending::<()>());
+            let ready = wait_unless_interrupted(async { 5 });
+            (first, ready, wait(std::future::pending::<()>()))
+        });
+        assert!(poll(&mut statement).is_pending());
+        interrupts.raise(Interrupt::Terminate);
+        let expected = (None, Some(5), Err(Interrupt::Terminate));
+        assert_eq!(poll(&mut statement), Poll::Ready(expected));
     }
 
     #[test]

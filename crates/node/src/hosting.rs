@@ -10,8 +10,8 @@
 //! further one when the row that founds it is committed ([`kv::groups`]). The leader of each gives
 //! it the members that the first group has ([`kv::group`], *founding*), and hands leadership over to
 //! the node that should have it: the one that leads the first, where sessions are, or, where leaders
-//! are [spread](Leaders::Spread), each group's own. What transactions do in a group that another node leads
-//! goes to that node on connections of its own ([`kv::engine::Links`]).
+//! are [spread](Leaders::Spread), one that leads fewer groups. What transactions do in a group that
+//! another node leads then goes to that node on connections of its own ([`kv::engine::Links`]).
 //!
 //! # Invariants
 //! - Nothing is taken from a node in a group before it has shown its starts there: a directory of one
@@ -312,9 +312,10 @@ impl Hosting {
                 let is_news = || (self.peers.directories() != directories).then_some(());
                 let news = either(led, self.peers.changed().until(is_news));
                 // Nobody tells when the first group is known to be committed further.
-                match groups.iter().any(|group| group.is_ahead_of(at)) {
-                    true => drop(timeout(&*self.env, ALIGN_PAUSE, news).await),
-                    false => drop(news.await),
+                if groups.iter().any(|group| group.is_ahead_of(at)) {
+                    let _ = timeout(&*self.env, ALIGN_PAUSE, news).await;
+                } else {
+                    news.await;
                 }
                 continue;
             };

@@ -106,7 +106,8 @@ pub(super) fn append_parts(
     }
     engine.group.pass(heard);
     let txn = coordinator.txn;
-    debt.merge(&txn.prepare_part(id, &preparing.participants, durability)?);
+    let own = txn.prepare_part(id, &preparing.participants, durability);
+    debt.merge(&own.inspect_err(|_| engine.across.forget_decided(id))?);
     appending.done();
     Ok((id, debt))
 }
@@ -299,7 +300,7 @@ impl KvEngine {
             let stands = self.group.prepared().newest().get(&name).is_some();
             (!stands || self.group.leading().is_none()).then_some(())
         };
-        let _ = coro::wait(self.group.standing_changed().until(resolved));
+        coro::wait_unless_interrupted(self.group.standing_changed().until(resolved));
         debt.add(self.group.id(), self.group.visible());
     }
 
@@ -312,10 +313,10 @@ impl KvEngine {
             Some(outcome) => Some(Some(outcome)),
             None => (term.is_none() || self.group.leading() != term).then_some(None),
         };
-        let outcome = coro::wait(self.group.standing_changed().until(decided));
+        let outcome = coro::wait_unless_interrupted(self.group.standing_changed().until(decided));
         self.across.forget_decided(id);
-        match outcome {
-            Ok(Some(Outcome::Committed(at))) => Some(at),
+        match outcome.flatten() {
+            Some(Outcome::Committed(at)) => Some(at),
             _ => None,
         }
     }

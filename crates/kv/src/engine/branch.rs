@@ -53,6 +53,13 @@ pub struct Stake {
     pub is_held: bool,
 }
 
+impl Stake {
+    /// Whether it takes part in a commit of what was written anywhere.
+    pub fn is_part(self) -> bool {
+        self.has_written || self.is_held
+    }
+}
+
 /// A part of a commit across groups, to be prepared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preparing {

@@ -33,8 +33,8 @@
 //! step is a message. Where it writes in such a group, the first group has a part and coordinates, and
 //! the session waits until that knows that all parts are committed. Nobody sees there alone that
 //! sessions wait for one another in a circle over several nodes: whoever has waited for a second goes
-//! along the edges, from node to node, and if it comes back to itself twice, and is the last to have
-//! been begun of those of the circle who wait elsewhere, it gives up (40P01).
+//! along the edges, from node to node, and one of those who come back to themselves gives up (40P01,
+//! [`circles`]).
 //!
 //! # What it leaves out
 //! Sessions are where the first group is led. A group without a leader is 57P03 after a while.

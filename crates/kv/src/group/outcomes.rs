@@ -239,6 +239,10 @@ impl Group {
         if position.lsn == Lsn::ZERO || self.leading() == Some(position.term) {
             return Ok(true);
         }
+        // There is no entry of a later leader at all.
+        if self.log.last().term <= position.term {
+            return Ok(true);
+        }
         match self.log.term(position.lsn) {
             Some(term) => Ok(term <= position.term),
             None => is_before_later_terms(&self.store(), position),

@@ -39,8 +39,22 @@ use base::{
 use super::{Preparing, Stake};
 use crate::parts::codec;
 
-/// A call or an answer may be at most this long. Longer rows than this there are none.
+/// A call or an answer may be at most this long …
 pub(crate) const FRAME_BYTES_MAX: usize = 256 << 20;
+
+/// … and what would be longer is 54000.
+///
+/// # Errors
+/// That.
+pub(super) fn check_fits(bytes: usize) -> Result<()> {
+    match bytes <= FRAME_BYTES_MAX {
+        true => Ok(()),
+        false => Err(Error::new(
+            SqlState::PROGRAM_LIMIT_EXCEEDED,
+            format!("{bytes} bytes are too many for one step in a group that another node leads"),
+        )),
+    }
+}
 
 /// A savepoint or view, as the transaction calls it.
 pub(super) type Number = u32;
@@ -665,8 +679,16 @@ fn error(reader: &mut Reader<'_>) -> Result<Error> {
     Ok(error)
 }
 
-/// A frame with an answer, and with what the branch is like then.
+/// A frame with an answer, and with what the branch is like then. One that is too long becomes an error.
 pub(super) fn encode_answer(answer: &Result<Answer>, condition: &Condition) -> Vec<u8> {
+    let frame = encoded(answer, condition);
+    match check_fits(frame.len()) {
+        Ok(()) => frame,
+        Err(error) => encoded(&Err(error), condition),
+    }
+}
+
+fn encoded(answer: &Result<Answer>, condition: &Condition) -> Vec<u8> {
     let mut out = vec![0];
     put_debt(&mut out, &condition.debt);
     put_flag(&mut out, condition.has_snapshot);

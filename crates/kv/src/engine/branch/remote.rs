@@ -35,7 +35,7 @@ use base::{
 };
 use spanning::Participant;
 
-use super::calls::{decode_answer, Answer, Call, Condition};
+use super::calls::{check_fits, decode_answer, Answer, Call, Condition};
 use super::link::{Connection, Connections};
 use super::{Access, Branch, Branching, Preparing, Stake};
 use crate::group::Group;
@@ -61,14 +61,6 @@ pub(in super::super) struct Place {
     pub node: NodeId,
     /// The connections to others.
     pub connections: Arc<Connections>,
-}
-
-impl Place {
-    /// Ready when this is not the group's leader any more, as far as is known here.
-    async fn lost(&self) {
-        let node = Some(self.node);
-        self.group.until_leadership(|now| now.leader != node).await;
-    }
 }
 
 /// A branch in a group that another node leads.
@@ -104,7 +96,30 @@ enum Woken {
     Check,
 }
 
+/// How an answer is waited for.
+enum Wait<'a> {
+    /// Whatever is said to the session meanwhile.
+    ToTheEnd,
+    /// As long as the session may wait.
+    With(&'a dyn Circles),
+}
+
 impl Place {
+    /// Ready when this is not the group's leader any more, as far as is known here.
+    async fn lost(&self) {
+        let node = Some(self.node);
+        self.group.until_leadership(|now| now.leader != node).await;
+    }
+
+    /// A connection, idle or new.
+    fn connected(&self) -> Result<Connection> {
+        if let Some(idle) = self.connections.take(self.node) {
+            return Ok(idle);
+        }
+        let connected = coro::wait(self.connections.connect(self.node))?;
+        connected.map_err(|_| lost())
+    }
+
     /// Sends a frame and waits for its answer. The connection is gone if anything but an answer ends
     /// the wait.
     fn exchange(
@@ -183,14 +198,6 @@ impl Place {
     }
 }
 
-/// How an answer is waited for.
-enum Wait<'a> {
-    /// Whatever is said to the session meanwhile.
-    ToTheEnd,
-    /// As long as the session may wait.
-    With(&'a dyn Circles),
-}
-
 /// Asks another node something that belongs to no transaction.
 ///
 /// # Errors
@@ -209,17 +216,6 @@ pub(in super::super) fn ask_blockers(
     match answer? {
         Answer::Sessions(sessions) => Ok(sessions),
         _ => unexpected(),
-    }
-}
-
-impl Place {
-    /// A connection, idle or new.
-    fn connected(&self) -> Result<Connection> {
-        if let Some(idle) = self.connections.take(self.node) {
-            return Ok(idle);
-        }
-        let connected = coro::wait(self.connections.connect(self.node))?;
-        connected.map_err(|_| lost())
     }
 }
 
@@ -260,8 +256,16 @@ impl RemoteBranch {
     }
 
     fn exchange(&self, call: &Call, wait: Wait<'_>) -> Result<(Result<Answer>, Condition)> {
-        let mut frame = std::mem::take(&mut *self.posted.borrow_mut());
-        call.encode(&mut frame);
+        let frame = {
+            let mut posted = self.posted.borrow_mut();
+            let before = posted.len();
+            call.encode(&mut posted);
+            if let Err(error) = check_fits(posted.len()) {
+                posted.truncate(before);
+                return Err(error);
+            }
+            std::mem::take(&mut *posted)
+        };
         let mut connection = self.connection.borrow_mut();
         self.place.exchange(&mut connection, &frame, wait)
     }
@@ -434,7 +438,7 @@ impl Branching for RemoteBranch {
 
     fn commit(mut self: Box<Self>, durability: Durability) -> Result<Debt> {
         // Nobody there has anything against it.
-        if self.stake() == Stake::default() {
+        if !self.stake().is_part() {
             return Ok(std::mem::take(&mut self.debt));
         }
         self.ask_last(&Call::Commit(durability))

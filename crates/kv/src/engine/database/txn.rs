@@ -295,11 +295,17 @@ impl DatabaseTxn {
         Ok(())
     }
 
+    /// Owes what a branch rests on.
+    fn owe_branch(&mut self, place: Place) {
+        let debt = match place.checked_sub(1) {
+            None => self.first.debt(),
+            Some(place) => self.joined[place].branch.debt(),
+        };
+        self.debt.merge(debt);
+    }
+
     fn owe_all(&mut self) {
-        for place in 0..=self.joined.len() {
-            let debt = self.branch_ref(place).debt().clone();
-            self.debt.merge(&debt);
-        }
+        (0..=self.joined.len()).for_each(|place| self.owe_branch(place));
     }
 
     /// Does something in a branch, and owes what that rests on.
@@ -309,11 +315,7 @@ impl DatabaseTxn {
         act: impl FnOnce(&mut dyn Access) -> Result<R>,
     ) -> Result<R> {
         let done = act(self.branch(place).access());
-        let branch = match place.checked_sub(1) {
-            None => &self.first as &dyn Branching,
-            Some(place) => &*self.joined[place].branch,
-        };
-        self.debt.merge(branch.debt());
+        self.owe_branch(place);
         done
     }
 
@@ -435,24 +437,24 @@ impl Transaction for DatabaseTxn {
     fn commit(self: Box<Self>, durability: Durability) -> Result<Debt> {
         let mut this = *self;
         let (stakes, writes) = this.stakes();
-        let is_part = |stake: &Stake| stake.has_written || stake.is_held;
-        // What another node has of it is decided where it is known what became of it.
         let mut joined = this.joined.iter().zip(&stakes[1..]);
-        let elsewhere = writes && joined.any(|(one, stake)| is_part(stake) && !one.is_here);
+        // What another node has of it is decided where it is known what became of it.
+        let elsewhere = writes && joined.any(|(one, stake)| stake.is_part() && !one.is_here);
         let first_is_part = match writes {
-            true => elsewhere || is_part(&stakes[0]),
+            true => elsewhere || stakes[0].is_part(),
             // Whoever has asked for an id has written nothing, perhaps.
             false => this.first.txn.is_asked_about(),
         };
-        let joined = std::mem::take(&mut this.joined);
-        let (parts, others): (Vec<_>, Vec<_>) = joined
+        let (mut parts, mut others) = (Vec::new(), Vec::new());
+        for (one, stake) in std::mem::take(&mut this.joined)
             .into_iter()
             .zip(&stakes[1..])
-            .partition(|(_, stake)| writes && is_part(stake));
-        let branches = |all: Vec<(Joined, &Stake)>| -> Vec<Joined> {
-            all.into_iter().map(|(one, _)| one).collect()
-        };
-        let (parts, others) = (branches(parts), branches(others));
+        {
+            match writes && stake.is_part() {
+                true => parts.push(one),
+                false => others.push(one.branch),
+            }
+        }
         if writes {
             let mut groups: Vec<_> = parts.iter().map(|one| one.branch.group()).collect();
             if !groups.is_empty() {
@@ -467,23 +469,17 @@ impl Transaction for DatabaseTxn {
             mut debt,
             ..
         } = this;
-        let (first, mut others) = match first_is_part {
-            true => (Some(first), others),
+        let first = match first_is_part {
+            true => Some(first),
             false => {
-                let first = Joined {
-                    branch: Box::new(first),
-                    is_here: true,
-                    savepoints: Vec::new(),
-                    views: Vec::new(),
-                    is_shown: true,
-                };
-                (None, std::iter::once(first).chain(others).collect())
+                others.insert(0, Box::new(first));
+                None
             }
         };
         if !writes {
             // Before anything says that it has committed, all groups say that what it has read fits.
-            for one in others.drain(..) {
-                debt.merge(&one.branch.commit(durability)?);
+            for branch in others.drain(..) {
+                debt.merge(&branch.commit(durability)?);
             }
         }
         debt.merge(&database.commit_parts(first, parts, durability)?);
@@ -498,10 +494,7 @@ impl Transaction for DatabaseTxn {
         durability: Durability,
     ) -> Result<Debt> {
         let (stakes, _) = self.stakes();
-        if stakes[1..]
-            .iter()
-            .any(|stake| stake.has_written || stake.is_held)
-        {
+        if stakes[1..].iter().any(|stake| stake.is_part()) {
             return Err(of_one_group("preparing a transaction"));
         }
         self.settle_beside(&[FIRST_GROUP])?;

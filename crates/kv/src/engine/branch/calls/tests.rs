@@ -113,6 +113,19 @@ fn calls_come_back() {
 }
 
 #[test]
+fn what_is_too_long_is_an_error_of_its_own() {
+    let row = Answer::Row(Some(vec![0; FRAME_BYTES_MAX]));
+    let frame = encode_answer(&Ok(row), &Condition::default());
+    let (answer, _) = decode_answer(&frame).unwrap();
+    assert_eq!(
+        answer.unwrap_err().state(),
+        SqlState::PROGRAM_LIMIT_EXCEEDED
+    );
+    assert!(check_fits(FRAME_BYTES_MAX).is_ok());
+    assert!(check_fits(FRAME_BYTES_MAX + 1).is_err());
+}
+
+#[test]
 fn answers_come_back() {
     let mut batch = RowBatch::default();
     batch.push(b"a", b"1");
