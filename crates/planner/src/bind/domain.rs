@@ -37,6 +37,9 @@ pub(super) fn one_domain(values: &[Expr]) -> TypeId {
 
 impl Binder<'_> {
     /// The expression as a value of a domain, or of an array over one.
+    ///
+    /// # Errors
+    /// 42704 where the catalog has no such domain, which may have been dropped meanwhile.
     pub(super) fn coerce_to_domain(
         &mut self,
         expr: Expr,
@@ -47,6 +50,10 @@ impl Binder<'_> {
             return Ok(Ok(expr));
         }
         let (base, typmod) = self.cx.catalog.base_type(domain);
+        if base.is_of_domain() {
+            let message = format!("type with OID {} does not exist", domain.0);
+            return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
+        }
         let expr = self.parameter_of(domain, base, expr);
         let inner = match self.try_coerce(expr, base, typmod, context)? {
             Ok(inner) => inner,

@@ -219,16 +219,13 @@ impl Session {
     ///
     /// # Errors
     /// 42501.
-    fn check_may_call(&self, routine: &Routine, caller: Option<u32>) -> Result<()> {
+    fn check_may_call(&mut self, routine: &Routine, caller: Option<u32>) -> Result<()> {
+        let catalog = self.current_catalog()?;
         let address = Address::of(Address::PROC, routine.oid);
         let role = caller.unwrap_or_else(|| self.shared.settings.current_role());
         let execute = Privileges::EXECUTE;
-        let is_free = !self.catalog.acls.contains_key(&address);
-        match is_free
-            || self
-                .catalog
-                .holds(role, Guarded::Function, routine.oid, execute)
-        {
+        let is_free = !catalog.acls.contains_key(&address);
+        match is_free || catalog.holds(role, Guarded::Function, routine.oid, execute) {
             true => Ok(()),
             false => Err(denied(routine.kind.noun(), &routine.name)),
         }
@@ -512,9 +509,10 @@ impl Session {
                     .to_owned(),
             );
         };
+        let catalog = self.current_catalog()?;
         let fits = |from: TypeId, to: TypeId| {
-            let (to, _) = self.catalog.base_type(to);
-            let own = self.catalog.own_cast(from, to);
+            let (to, _) = catalog.base_type(to);
+            let own = catalog.own_cast(from, to);
             from == TypeId::UNKNOWN
                 || own.is_some_and(|cast| cast.context <= CastContext::Assignment)
                 || find_coercion(from, to, CastContext::Assignment).is_some()
