@@ -431,6 +431,12 @@ impl Binder<'_> {
         args: Vec<Expr>,
         location: i32,
     ) -> Result<Expr> {
+        // A literal in the parentheses of a type's name is one of it, whatever functions there are.
+        if let (Some(ty), [arg]) = (TypeId::by_name(name), args.as_slice()) {
+            if arg.is_untyped() && matches!(arg.kind, ExprKind::Const(..)) {
+                return self.cast(arg.clone(), ty, -1, location);
+            }
+        }
         let types: Vec<_> = args.iter().map(|arg| arg.ty).collect();
         let chosen = resolve_function_with(name, &types, &self.unasked());
         let found = match chosen {

@@ -334,6 +334,15 @@ pub(super) fn one_typmod(values: &[Expr]) -> i32 {
     }
 }
 
+/// The modifier of what an expression is made of, or the other way round: that of a record says which
+/// columns it has, and is its own.
+pub(super) fn part_typmod(ty: TypeId, typmod: i32) -> i32 {
+    match ty {
+        TypeId::RECORD => NO_TYPMOD,
+        _ => typmod,
+    }
+}
+
 pub(super) fn fit(expr: Expr, typmod: i32, explicit: bool) -> Expr {
     if typmod == NO_TYPMOD || expr.typmod == typmod {
         return expr;

@@ -9,7 +9,7 @@ use pg_query::protobuf::{
     SqlValueFunction, SqlValueFunctionOp,
 };
 
-use super::coerce::one_typmod;
+use super::coerce::{one_typmod, part_typmod};
 use super::domain::one_domain;
 use super::scope::Scope;
 use super::{boxed, inner, strings, type_names, Binder};
@@ -481,11 +481,12 @@ impl Binder<'_> {
                 location,
             )
         })?;
-        Ok(Expr::new(
-            ExprKind::Array(elements, element),
-            array,
-            location,
-        ))
+        let typmod = part_typmod(element, one_typmod(&elements));
+        let kind = ExprKind::Array(elements, element);
+        Ok(Expr {
+            typmod,
+            ..Expr::new(kind, array, location)
+        })
     }
 
     fn logic(&mut self, logic: &BoolExpr, scope: &Scope<'_>, place: Place) -> Result<Expr> {

@@ -800,6 +800,8 @@ fn beside<'s>(scope: &Scope<'s>) -> Scope<'s> {
         parent: scope.parent,
         tables: scope.tables.clone(),
         merged: scope.merged.clone(),
+        has_target: scope.has_target,
+        is_beside: true,
         ..Scope::default()
     }
 }

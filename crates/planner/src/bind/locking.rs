@@ -248,6 +248,10 @@ impl Binder<'_> {
             let Some(table) = item.base.as_ref().or(item.table.as_ref()) else {
                 continue;
             };
+            if table.kind == RelationKind::MaterializedView {
+                let message = format!("cannot lock rows in materialized view \"{}\"", table.name);
+                return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message));
+            }
             if matches!(table.kind, RelationKind::Table | RelationKind::Partitioned) {
                 let partitions = self.leaves(table)?;
                 let mut rechecks = rechecks.iter();

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{AIndices, Node};
 
+use super::coerce::part_typmod;
 use super::expr::Place;
 use super::scope::Scope;
 use super::{inner, Binder};
@@ -367,6 +368,10 @@ pub(super) fn element_of(
             Expr::new(kind, TypeId::INT4_ARRAY, location)
         }
     };
+    let typmod = part_typmod(element, array.typmod);
     let kind = ExprKind::Subscript(Box::new(array), Box::new(index));
-    Expr::new(kind, element, location)
+    Expr {
+        typmod,
+        ..Expr::new(kind, element, location)
+    }
 }

@@ -96,6 +96,10 @@ pub struct Scope<'s> {
     pub merged: Vec<(String, Expr)>,
     /// An item of the statement that cannot be named here.
     pub barred: Option<String>,
+    /// Its first item is what UPDATE or DELETE changes, which items of FROM cannot name.
+    pub has_target: bool,
+    /// The items of another scope, as a LATERAL item beside them sees them.
+    pub is_beside: bool,
     /// The windows of the WINDOW clause.
     pub windows: Vec<NamedWindow>,
     /// Whether a name was found in an enclosing query.
@@ -116,6 +120,8 @@ impl Default for Scope<'_> {
             tables: Vec::new(),
             merged: Vec::new(),
             barred: None,
+            has_target: false,
+            is_beside: false,
             windows: Vec::new(),
             escapes: Cell::default(),
             seen_from_inside: RefCell::default(),
@@ -432,7 +438,7 @@ impl Binder<'_> {
             self.error(SqlState::AMBIGUOUS_COLUMN, message, location)
         };
         let (mut found, mut of_system) = (None, None);
-        for table in &scope.tables {
+        for (item, table) in scope.tables.iter().enumerate() {
             let visible = match qualifier {
                 None => !table.qualified_only,
                 Some((None, alias)) => table.alias == alias,
@@ -453,6 +459,10 @@ impl Binder<'_> {
                 }
                 if found.is_some() {
                     return Err(ambiguous());
+                }
+                if item == 0 && scope.has_target && scope.is_beside {
+                    let state = SqlState::INVALID_COLUMN_REFERENCE;
+                    return Err(self.not_from_here(state, &table.alias, location));
                 }
                 found = Some((table, place));
             }
@@ -560,19 +570,22 @@ impl Binder<'_> {
         self.missing_table(alias, scope, location)
     }
 
+    /// For an item of the statement that cannot be named where it is.
+    fn not_from_here(&self, state: SqlState, alias: &str, location: i32) -> Error {
+        let message = format!("invalid reference to FROM-clause entry for table \"{alias}\"");
+        self.error(state, message, location).with_hint(format!(
+            "There is an entry for table \"{alias}\", but it cannot be referenced from this part of \
+             the query."
+        ))
+    }
+
     /// 42P01 for a qualifier that no item of FROM has.
     fn missing_table(&self, alias: &str, scope: &Scope<'_>, location: i32) -> Error {
         if scope
             .levels()
             .any(|scope| scope.barred.as_deref() == Some(alias))
         {
-            let message = format!("invalid reference to FROM-clause entry for table \"{alias}\"");
-            return self
-                .error(SqlState::UNDEFINED_TABLE, message, location)
-                .with_hint(format!(
-                "There is an entry for table \"{alias}\", but it cannot be referenced from this \
-                     part of the query."
-            ));
+            return self.not_from_here(SqlState::UNDEFINED_TABLE, alias, location);
         }
         let mut tables = scope.levels().flat_map(|scope| &scope.tables);
         let renamed = tables.find(|item| {

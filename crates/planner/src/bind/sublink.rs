@@ -8,6 +8,7 @@ use std::rc::Rc;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{SubLink, SubLinkType};
 
+use super::coerce::part_typmod;
 use super::expr::Place;
 use super::operation::Operation;
 use super::own_operator::{declared, declared_column, Compared};
@@ -15,9 +16,9 @@ use super::project_set::projection;
 use super::scope::Scope;
 use super::select::Query;
 use super::{boxed, inner, strings, Binder};
-use crate::plan::{narrow_below, Expr, ExprKind, Func, SubKind, SubQuery};
+use crate::plan::{narrow_below, Collated, Expr, ExprKind, Func, SubKind, SubQuery};
 use syntax::parser::NodeEnum;
-use types::TypeId;
+use types::{TypeId, NO_TYPMOD};
 
 /// What a subquery looks at outside of itself.
 pub(super) struct Outer {
@@ -167,11 +168,17 @@ impl Binder<'_> {
             }
             _ => return Err(self.unsupported("this kind of subquery", location)),
         };
-        let own = query.columns.first().map(|column| column.collation);
+        let own = query.columns.first();
+        let own = own.map(|column| (column.typmod, column.collation));
         let plan = self.plan_of(query.body)?;
         let made = self.sub(sub, plan, types, outer, ty, test, location);
+        let (typmod, collation) = match own {
+            Some(column) if kind != SubLinkType::ExistsSublink => column,
+            _ => (NO_TYPMOD, Collated::default()),
+        };
         Ok(Expr {
-            collation: own.unwrap_or_default().of_column(),
+            typmod: part_typmod(ty, typmod),
+            collation: collation.of_column(),
             ..made
         })
     }

@@ -22,6 +22,7 @@ use base::{Error, Result, SqlState};
 use pg_query::protobuf::{Alias, SelectStmt, SetOperation};
 
 use super::from::{as_meant, reads};
+use super::given::refused_insert;
 use super::scope::{table_columns, Scope, ScopeTable};
 use super::view::query_of_text;
 use super::{inner, Binder};
@@ -55,9 +56,9 @@ pub(super) struct Simple {
     readable: bool,
     /// The views between this one and the table, this one's own first.
     between: Vec<Between>,
-    /// A view, this one or one between, and a column of it that has a default and that nothing can be
-    /// put into, so that no row can be either.
-    misplaced_default: Option<(String, String)>,
+    /// Why no row can be put into it: this view, or one between, has a default for a column that takes
+    /// none.
+    misplaced_default: Option<Error>,
 }
 
 /// A view that is written through because another one shows it.
@@ -410,11 +411,17 @@ impl Binder<'_> {
             simple.0.guards.extend(own);
         }
         simple.0.base = with_defaults(&simple.0, view);
-        let mut own = view.columns.iter().zip(simple.0.columns.iter());
-        let misplaced =
-            own.find(|(column, expr)| column.default.is_some() && place_of(expr).is_none());
-        if let Some((column, _)) = misplaced {
-            simple.0.misplaced_default = Some((view.name.clone(), column.name.clone()));
+        let own = view.columns.iter().zip(simple.0.columns.iter());
+        let mut own = own.filter(|(column, _)| column.default.is_some());
+        let misplaced = own.find_map(|(column, expr)| {
+            let Some(place) = place_of(expr) else {
+                return Some(no_column_below(&view.name, &column.name, Verb::Insert));
+            };
+            let below = &simple.0.base.columns[place];
+            below.generated.then(|| refused_insert(below))
+        });
+        if misplaced.is_some() {
+            simple.0.misplaced_default = misplaced;
         }
         Ok(Ok(simple.0))
     }
@@ -598,8 +605,8 @@ impl Binder<'_> {
             let detail = "Views that have no updatable columns are not automatically updatable.";
             return Err(not_updatable(&named, verb, detail));
         }
-        if let (Verb::Insert, Some((view, column))) = (verb, &simple.misplaced_default) {
-            return Err(no_column_below(view, column, verb));
+        if let (Verb::Insert, Some(error)) = (verb, &simple.misplaced_default) {
+            return Err(error.clone());
         }
         let mut between = simple.between.iter();
         if between.any(|between| between.view.has_instead_of(verb.event())) {

@@ -28,6 +28,7 @@ use super::select::{Body, Query};
 use super::{boxed, inner, strings, Binder, OutputColumn};
 use crate::plan::{narrow_below, Plan, Recursive};
 use syntax::parser::NodeEnum;
+use types::{format_type, TypeId, NO_TYPMOD};
 
 /// A query of WITH.
 #[derive(Clone, Debug)]
@@ -369,7 +370,7 @@ impl Binder<'_> {
         cte: &CommonTableExpr,
         first: &Query,
         step: &Query,
-    ) -> Result<Vec<types::TypeId>> {
+    ) -> Result<Vec<TypeId>> {
         if first.columns.len() != step.columns.len() {
             return Err(self.error(
                 SqlState::SYNTAX_ERROR,
@@ -385,7 +386,11 @@ impl Binder<'_> {
             }
             let common = functions::select_common_type(&[a.ty, b.ty], "UNION")
                 .map_err(|error| self.place(error, step.locations[place]))?;
-            if common != a.ty {
+            let typmod = match a.typmod == b.typmod || a.ty == TypeId::RECORD {
+                true => a.typmod,
+                false => NO_TYPMOD,
+            };
+            if (common, typmod) != (a.ty, a.typmod) {
                 return Err(self
                     .error(
                         SqlState::DATATYPE_MISMATCH,
@@ -394,8 +399,8 @@ impl Binder<'_> {
                              but type {} overall",
                             cte.ctename,
                             place + 1,
-                            a.ty,
-                            common
+                            format_type(a.ty, a.typmod),
+                            format_type(common, typmod)
                         ),
                         first.locations[place],
                     )

@@ -789,6 +789,7 @@ impl Binder<'_> {
         item.alias = self.alias(alias, writable.name(), &mut item.columns)?;
         item.oid = scope.tables.first().and_then(|scanned| scanned.oid);
         scope.tables = vec![item];
+        scope.has_target = true;
         let others = self.bind_from(from, &mut scope, false, &mut next)?;
         let condition = match self.cursor_of(condition)? {
             Some(cursor) => {

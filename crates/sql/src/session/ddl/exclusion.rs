@@ -6,6 +6,7 @@ use base::{Error, Result, SqlState};
 use pg_query::protobuf::{Constraint, IndexElem, IndexStmt, Node};
 
 use super::super::Session;
+use super::alter::check_no_constraint;
 use super::index::{access_method, index_element};
 use super::table::{choose_name, cut_name};
 use super::texts;
@@ -84,8 +85,11 @@ impl Session {
             "" => choose_name(&table.name, &middle, "excl", taken),
             name => cut_name(name),
         };
-        if !constraint.conname.is_empty() && catalog.relation(table.schema, &name).is_some() {
-            return Err(duplicate_relation(&name));
+        if !constraint.conname.is_empty() {
+            if catalog.relation(table.schema, &name).is_some() {
+                return Err(duplicate_relation(&name));
+            }
+            check_no_constraint(table, &name)?;
         }
         let index = Index {
             oid: self.new_oid()?,

@@ -11,6 +11,7 @@ use base::{Error, Result, SqlState};
 use pg_query::protobuf::{Constraint, Node};
 
 use super::super::Session;
+use super::alter::check_no_constraint;
 use super::table::{choose_name, cut_name};
 use catalog::access::{denied, Guarded, Privileges};
 use catalog::local::is_local;
@@ -350,13 +351,7 @@ pub(super) fn constraint_name(
     };
     if !given.is_empty() {
         let name = cut_name(given);
-        if in_table(table, &name) {
-            let message = format!(
-                "constraint \"{name}\" for relation \"{}\" already exists",
-                table.name
-            );
-            return Err(Error::new(SqlState::DUPLICATE_OBJECT, message));
-        }
+        check_no_constraint(table, &name)?;
         return Ok(name);
     }
     let names: Vec<_> = columns

@@ -281,6 +281,7 @@ impl Session {
             if own.is_primary() && table.primary_index().is_some() {
                 return Err(two_keys(table));
             }
+            check_covers(table, &own)?;
             put_index(table, own, index.oid);
         }
         for key in &parent.foreign_keys {

@@ -8,7 +8,7 @@ use pg_query::protobuf::{ColumnDef, ConstrType, Constraint, CreateStmt, Node};
 
 use super::super::utility::tag;
 use super::super::{CommandTag, Session, Sink};
-use super::alter::set_options;
+use super::alter::{check_no_constraint, set_options};
 use super::foreign::constraint_name;
 use super::index::index_of;
 use catalog::local::is_local;
@@ -392,7 +392,15 @@ impl Session {
                     }
                     nullness = Some(true);
                 }
-                Ok(ConstrType::ConstrGenerated) => made.generated = true,
+                Ok(ConstrType::ConstrGenerated) => {
+                    if std::mem::replace(&mut made.generated, true) {
+                        let message = format!(
+                            "multiple generation clauses specified for column \"{}\" of table \"{}\"",
+                            made.name, table
+                        );
+                        return Err(placed(text, constraint, message));
+                    }
+                }
                 _ => constraints.push(((**constraint).clone(), Some(place))),
             }
         }
@@ -572,8 +580,11 @@ impl Session {
             "" => choose_name(&table.name, &middle, suffix, taken),
             name => cut_name(name),
         };
-        if !constraint.conname.is_empty() && catalog.relation(table.schema, &name).is_some() {
-            return Err(duplicate_relation(&name));
+        if !constraint.conname.is_empty() {
+            if catalog.relation(table.schema, &name).is_some() {
+                return Err(duplicate_relation(&name));
+            }
+            check_no_constraint(table, &name)?;
         }
         let mut uses = columns.clone();
         uses.sort_unstable();

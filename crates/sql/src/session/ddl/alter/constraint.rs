@@ -386,6 +386,22 @@ pub(super) fn constraint_oid(table: &Table, name: &str) -> Option<u32> {
         .or(key.map(|key| key.oid))
 }
 
+/// # Errors
+/// 42710 where the table has a constraint of that name.
+pub(in super::super) fn check_no_constraint(table: &Table, name: &str) -> Result<()> {
+    let mut parts = table.foreign_parts.iter();
+    match constraint_oid(table, name).is_none() && parts.all(|part| part.name != name) {
+        true => Ok(()),
+        false => Err(Error::new(
+            SqlState::DUPLICATE_OBJECT,
+            format!(
+                "constraint \"{name}\" for relation \"{}\" already exists",
+                table.name
+            ),
+        )),
+    }
+}
+
 fn missing(table: &Table, name: &str) -> Error {
     Error::new(
         SqlState::UNDEFINED_OBJECT,

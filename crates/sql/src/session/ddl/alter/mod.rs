@@ -36,6 +36,7 @@ mod partitions;
 mod rename;
 mod rewrite;
 
+pub(super) use constraint::check_no_constraint;
 pub(super) use parameters::set_options;
 pub(super) use rename::Part;
 pub(super) use rewrite::about;

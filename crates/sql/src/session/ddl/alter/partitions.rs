@@ -19,7 +19,7 @@ use pg_query::protobuf::{AlterTableCmd, AlterTableType as Type, ConstrType};
 
 use super::super::super::{NoticeSeverity, Session, Sink};
 use super::super::partition::adds_key;
-use super::constraint::constraint_oid;
+use super::constraint::check_no_constraint;
 use super::inherited::{
     has_check_from_above, has_column_from_above, has_other_parent, refuse_inherited,
 };
@@ -346,15 +346,7 @@ impl Session {
                 self.notice(NoticeSeverity::Notice, body, sink)?;
                 continue;
             }
-            if constraint_oid(below, &check.name).is_some() {
-                return Err(Error::new(
-                    SqlState::DUPLICATE_OBJECT,
-                    format!(
-                        "constraint \"{}\" for relation \"{}\" already exists",
-                        check.name, below.name
-                    ),
-                ));
-            }
+            check_no_constraint(below, &check.name)?;
             let map = column_map(parent, below)?;
             let moved = |place: &usize| match &map {
                 None => Some(*place),

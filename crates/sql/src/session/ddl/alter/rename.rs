@@ -7,7 +7,7 @@ use pg_query::protobuf::{AlterTableCmd, AlterTableType};
 
 use super::super::super::Session;
 use super::super::placement::{placement_among, says_placement};
-use super::constraint::constraint_oid;
+use super::constraint::{check_no_constraint, constraint_oid};
 use super::parameters::set_options;
 use super::rewrite::about;
 use catalog::local::is_local;
@@ -132,18 +132,11 @@ impl Session {
             .find(|index| index.name == from);
         if let Some(index) = index {
             self.rename_claim(table.schema, from, to, index.oid)?;
+            check_no_constraint(table, to)?;
             index.name = to.to_owned();
             return self.put_table(&new);
         }
-        if constraint_oid(table, to).is_some() {
-            return Err(Error::new(
-                SqlState::DUPLICATE_OBJECT,
-                format!(
-                    "constraint \"{to}\" for relation \"{}\" already exists",
-                    table.name
-                ),
-            ));
-        }
+        check_no_constraint(table, to)?;
         let checks = new.checks.iter_mut().map(|check| &mut check.name);
         let keys = new.foreign_keys.iter_mut().map(|key| &mut key.name);
         if let Some(name) = checks.chain(keys).find(|name| *name == from) {
