@@ -43,9 +43,10 @@ impl<'a> Asked<'a> {
         })
     }
 
-    /// Follows the path; `None` for an error that is hidden. With `first`, only until something is
-    /// found, if that is allowed: in strict mode there may be errors later.
-    fn run(&self, call: &Call<'_>, first: bool) -> Result<Option<Vec<Datum>>> {
+    /// Follows the path: what is found, up to an error that is hidden, and whether there was one. With
+    /// `first`, only until something is found, if that is allowed: in strict mode there may be errors
+    /// later.
+    fn run(&self, call: &Call<'_>, first: bool) -> Result<(Vec<Datum>, bool)> {
         let root = Item::of(self.value);
         let mut follower = Follower {
             context: call.context,
@@ -72,26 +73,26 @@ impl<'a> Asked<'a> {
             }
         });
         match result {
-            Ok(()) | Err(Stop::Found) => Ok(Some(found)),
-            Err(Stop::Path(_)) if self.silent => Ok(None),
+            Ok(()) | Err(Stop::Found) => Ok((found, false)),
+            Err(Stop::Path(_)) if self.silent => Ok((found, true)),
             Err(Stop::Path(error) | Stop::Other(error)) => Err(error),
         }
     }
 }
 
 fn exists(call: &Call<'_>, asked: &Asked<'_>) -> Result<Datum> {
-    let found = asked.run(call, true)?;
-    Ok(found.map_or(Datum::Null, |found| Datum::Bool(!found.is_empty())))
+    Ok(match asked.run(call, true)? {
+        (_, true) => Datum::Null,
+        (found, false) => Datum::Bool(!found.is_empty()),
+    })
 }
 
 fn matches(call: &Call<'_>, asked: &Asked<'_>) -> Result<Datum> {
-    if let Some(found) = asked.run(call, false)? {
-        if let [Datum::Jsonb(one)] = found.as_slice() {
-            match Value(one).view() {
-                View::Bool(truth) => return Ok(Datum::Bool(truth)),
-                View::Null => return Ok(Datum::Null),
-                _ => {}
-            }
+    if let [Datum::Jsonb(one)] = asked.run(call, false)?.0.as_slice() {
+        match Value(one).view() {
+            View::Bool(truth) => return Ok(Datum::Bool(truth)),
+            View::Null => return Ok(Datum::Null),
+            _ => {}
         }
     }
     match asked.silent {
@@ -104,14 +105,14 @@ fn matches(call: &Call<'_>, asked: &Asked<'_>) -> Result<Datum> {
 }
 
 fn query(call: &Call<'_>, asked: &Asked<'_>) -> Result<Rows> {
-    let found = asked.run(call, false)?.unwrap_or_default();
+    let (found, _) = asked.run(call, false)?;
     Ok(Box::new(found.into_iter().map(Ok)))
 }
 
 fn query_array(call: &Call<'_>, asked: &Asked<'_>) -> Result<Datum> {
     let mut builder = Builder::new();
     builder.begin_array()?;
-    for found in asked.run(call, false)?.unwrap_or_default() {
+    for found in asked.run(call, false)?.0 {
         builder.value(jsonb(&[found], 0)?)?;
     }
     builder.end()?;
@@ -119,7 +120,7 @@ fn query_array(call: &Call<'_>, asked: &Asked<'_>) -> Result<Datum> {
 }
 
 fn query_first(call: &Call<'_>, asked: &Asked<'_>) -> Result<Datum> {
-    let found = asked.run(call, false)?.unwrap_or_default();
+    let (found, _) = asked.run(call, false)?;
     Ok(found.into_iter().next().unwrap_or(Datum::Null))
 }
 

@@ -105,7 +105,7 @@ impl Binder<'_> {
         }
         let args = self.nodes(&call.args, scope, below)?;
         if let ("pg_collation_for", [arg]) = (name, &args[..]) {
-            return self.collation_for(arg, location);
+            return self.collation_for(arg.clone(), location);
         }
         let types: Vec<_> = args.iter().map(|arg| arg.ty).collect();
         let window = resolve_window(name, &types).map_err(|error| self.place(error, location))?;

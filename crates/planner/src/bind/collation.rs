@@ -221,7 +221,7 @@ impl Binder<'_> {
     }
 
     /// `COLLATION FOR (expression)`: the name of its collation; NULL where there are several.
-    pub(super) fn collation_for(&self, arg: &Expr, location: i32) -> Result<Expr> {
+    pub(super) fn collation_for(&self, arg: Expr, location: i32) -> Result<Expr> {
         let own = collation::of_type(arg.ty);
         if own == 0 && arg.ty != TypeId::UNKNOWN {
             let message = format!("collations are not supported by type {}", arg.ty);
@@ -234,7 +234,18 @@ impl Binder<'_> {
         };
         let shown = self.cx.catalog.shown_collation(self.cx.search_path, oid);
         let value = shown.map_or(Datum::Null, Datum::text);
-        Ok(Expr::constant(value, TypeId::TEXT, location))
+        let answer = Expr::constant(value, TypeId::TEXT, location);
+        if matches!(arg.kind, ExprKind::Column(_) | ExprKind::Const(..)) {
+            return Ok(answer);
+        }
+        // It may be an aggregate, a set, or fail.
+        let is_null = Expr::new(
+            ExprKind::IsNull(Box::new(arg), true),
+            TypeId::BOOL,
+            location,
+        );
+        let kind = ExprKind::Case(vec![(is_null, answer.clone())], Box::new(answer));
+        Ok(Expr::new(kind, TypeId::TEXT, location))
     }
 
     /// 42P21 for two collations that were not written, of which the other one stands somewhere.

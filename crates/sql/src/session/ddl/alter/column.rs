@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base::engine::TreeKind;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{
-    AlterTableCmd, AlterTableType, ColumnDef, ConstrType, Constraint, DropBehavior,
+    AlterTableCmd, AlterTableType, ColumnDef, ConstrType, Constraint, DefElem, DropBehavior, Node,
 };
 
 use super::super::super::in_use::Using;
@@ -378,6 +378,13 @@ impl Session {
                 });
             }
         }
+        for command in group {
+            let place = column_place(old, &command.name)?;
+            if old.columns[place].identity != Identity::None {
+                let options = [as_type(column_def(command)?)];
+                self.change_identity_sequence(text, old, place, &options)?;
+            }
+        }
         let retyped = Arc::new(new.clone());
         for index in &mut new.indexes {
             self.try_binding("", catalog, |binder| binder.retype_index(&retyped, index))?;
@@ -489,6 +496,20 @@ fn is_widened(from: TypeId, from_typmod: i32, to: TypeId, to_typmod: i32) -> boo
 }
 
 /// 0A000 for a column that views or generated columns look at.
+/// The option AS of a sequence, with the type of a column.
+fn as_type(definition: &ColumnDef) -> Node {
+    let ty = definition.type_name.clone().map(NodeEnum::TypeName);
+    let option = DefElem {
+        defname: "as".to_owned(),
+        arg: Some(Box::new(Node { node: ty })),
+        location: -1,
+        ..DefElem::default()
+    };
+    Node {
+        node: Some(NodeEnum::DefElem(Box::new(option))),
+    }
+}
+
 fn refuse_used_column(catalog: &Catalog, table: &Table, place: usize) -> Result<()> {
     let name = &table.columns[place].name;
     let mut others = table.columns.iter();

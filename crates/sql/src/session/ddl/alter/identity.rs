@@ -81,14 +81,7 @@ impl Session {
         }
         if !options.is_empty() {
             let options: Vec<Node> = options.into_iter().cloned().collect();
-            let catalog = self.current_catalog()?;
-            if let Some(sequence) = sequence_of(&catalog, table, place) {
-                self.lock_mode(&sequence, TableLock::ShareRowExclusive)?;
-                let catalog = self.current_catalog()?;
-                let sequence = sequence_of(&catalog, table, place).unwrap_or(sequence);
-                self.change_sequence(text, &sequence, &options, true)?;
-                self.changed_catalog();
-            }
+            self.change_identity_sequence(text, table, place, &options)?;
         }
         let kind = kinds.first().and_then(|node| match &node.node {
             Some(NodeEnum::DefElem(option)) => option.arg.as_ref()?.node.as_ref(),
@@ -103,6 +96,26 @@ impl Session {
             _ => Identity::ByDefault,
         };
         self.put_table(&new)
+    }
+
+    /// Changes the options of an identity column's sequence.
+    pub(super) fn change_identity_sequence(
+        &mut self,
+        text: &str,
+        table: &Table,
+        place: usize,
+        options: &[Node],
+    ) -> Result<()> {
+        let catalog = self.current_catalog()?;
+        let Some(sequence) = sequence_of(&catalog, table, place) else {
+            return Ok(());
+        };
+        self.lock_mode(&sequence, TableLock::ShareRowExclusive)?;
+        let catalog = self.current_catalog()?;
+        let sequence = sequence_of(&catalog, table, place).unwrap_or(sequence);
+        self.change_sequence(text, &sequence, options, true)?;
+        self.changed_catalog();
+        Ok(())
     }
 
     /// DROP IDENTITY.

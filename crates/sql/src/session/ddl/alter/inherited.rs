@@ -34,6 +34,11 @@ fn definition(message: impl Into<String>) -> Error {
     Error::new(SqlState::INVALID_TABLE_DEFINITION, message)
 }
 
+/// Whether there is a check of that name that children have as well.
+fn has_inherited_check(table: &Table, name: &str) -> bool {
+    check_of(table, name).is_some_and(|place| !table.checks[place].no_inherit)
+}
+
 fn check_of(table: &Table, name: &str) -> Option<usize> {
     table.checks.iter().position(|check| check.name == name)
 }
@@ -88,7 +93,7 @@ fn refuse_only(table: &Table, command: &AlterTableCmd) -> Result<()> {
         Type::AtAddConstraint if hands_on(command) => {
             Err(definition("constraint must be added to child tables too"))
         }
-        Type::AtValidateConstraint if check_of(table, name).is_some() => Err(definition(
+        Type::AtValidateConstraint if has_inherited_check(table, name) => Err(definition(
             "constraint must be validated on child tables too",
         )),
         Type::AtDropColumn => Err(Error::unsupported(
@@ -134,7 +139,7 @@ impl Session {
             | Type::AtSetNotNull
             | Type::AtDropNotNull
             | Type::AtSetStatistics => true,
-            Type::AtValidateConstraint => check_of(table, &command.name).is_some(),
+            Type::AtValidateConstraint => has_inherited_check(table, &command.name),
             _ => false,
         };
         if only || !table.has_children() {
