@@ -1,4 +1,4 @@
--- names: zoa zob zoc zod zoe zof zog zoh zoi zoj zok zol zom zon
+-- names: zoa zob zoc zod zoe zof zog zoh zoi zoj zok zol zom zon zoda zodb
 -- What is refused although it could be done.
 
 -- A key of a partition that is partitioned by another column holds nowhere.
@@ -104,3 +104,22 @@ select attname, format_type(atttypid, atttypmod) from pg_attribute
 drop view zon, zoj, zoi;
 drop table zoa, zoc, zod, zof, zoh, zok, zom cascade;
 drop materialized view zol;
+
+-- VARIADIC comes last, and a procedure may be meant by all its arguments or by what goes in.
+create procedure zoda(a variadic int[], b out int) language sql as $$ select a[1] $$;
+create procedure zoda(variadic a int[], inout b int) language sql as $$ select a[1] $$;
+create function zoda(variadic a int[], b int) returns int language sql as $$ select a[1] $$;
+create function zoda(variadic a int[], b out int) language sql as $$ select a[1] $$;
+create procedure zoda(b out int, variadic a int[]) language sql as $$ select a[1] $$;
+drop function zoda;
+create procedure zodb(out a int, in b int, in c int) language sql as $$ select b - c $$;
+drop procedure zodb(int, int, int);
+create procedure zodb(out a int, in b int, in c int) language sql as $$ select b - c $$;
+create procedure zodb(in a int, in b int, in c int) language sql as $$ select a + b - c $$;
+drop procedure zodb;
+drop procedure zodb(int, int, int);
+drop routine zodb(int, int, int);
+drop function zodb(int, int, int);
+drop procedure zodb(out int, int, int);
+drop procedure zodb(int, int);
+drop procedure zodb(int, int, int);

@@ -231,6 +231,20 @@ impl Session {
                 has_default |= argument.default.is_some();
             }
             let procedure = routine.kind == RoutineKind::Procedure;
+            let mut known = routine.arguments.iter();
+            if known.any(|known| known.mode == Mode::Variadic) {
+                match argument.mode.is_input() {
+                    true => {
+                        return Err(invalid(
+                            "VARIADIC parameter must be the last input parameter",
+                        ));
+                    }
+                    false if procedure => {
+                        return Err(invalid("VARIADIC parameter must be the last parameter"));
+                    }
+                    false => {}
+                }
+            }
             if argument.mode == Mode::Out && procedure && has_default {
                 return Err(invalid(
                     "procedure OUT parameters cannot appear after one with a default value",
@@ -535,7 +549,7 @@ impl Session {
             _ => routine.kind != RoutineKind::Procedure,
         };
         let mut types = Vec::new();
-        let mut all = Vec::new();
+        let (mut all, mut says_modes) = (Vec::new(), false);
         for node in &named.objargs {
             if let Some(NodeEnum::TypeName(name)) = &node.node {
                 types.push(self.routine_type(&catalog, name)?);
@@ -543,6 +557,7 @@ impl Session {
         }
         for node in &named.objfuncargs {
             if let Some(NodeEnum::FunctionParameter(parameter)) = &node.node {
+                says_modes |= parameter.mode != FunctionParameterMode::FuncParamDefault as i32;
                 if let Some(name) = &parameter.arg_type {
                     all.push(self.routine_type(&catalog, name)?);
                 }
@@ -569,20 +584,35 @@ impl Session {
                     }
                 }
             }
-            let found = known.iter().find(|known| {
-                known.input_types() == types
-                    || known.kind == RoutineKind::Procedure && known.identity() == all
-            });
-            match found {
+            let by_input = known.iter().find(|known| known.input_types() == types);
+            // All arguments of a procedure may be said without their modes.
+            let is_said = |known: &&Arc<Routine>| {
+                let may_be = matches!(
+                    object,
+                    ObjectType::ObjectProcedure | ObjectType::ObjectRoutine
+                );
+                may_be && !says_modes && known.kind == RoutineKind::Procedure
+            };
+            let mut procedures = known.iter().filter(is_said);
+            let by_all = procedures.find(|known| known.identity() == all);
+            let are_two = |(one, other): (&Arc<Routine>, &Arc<Routine>)| one.oid != other.oid;
+            if by_input.zip(by_all).is_some_and(are_two) {
+                let message = format!("{noun} name \"{name}\" is not unique");
+                return Err(Error::new(SqlState::AMBIGUOUS_FUNCTION, message));
+            }
+            match by_all.or(by_input) {
                 Some(found) if is_kind(found) => return Ok(Ok(found.clone())),
-                Some(_) => wrong = Some(format!("{name}({})", shown_types(&types))),
+                Some(_) => {
+                    let shown: Vec<_> = types.iter().map(TypeId::to_string).collect();
+                    wrong = Some(format!("{name}({})", shown.join(", ")));
+                }
                 None => {}
             }
         }
         if let Some(shown) = wrong {
             let article = if noun == "aggregate" { "an" } else { "a" };
             let shown = match noun {
-                "aggregate" => format!("function {}", shown.replace(',', ", ")),
+                "aggregate" => format!("function {shown}"),
                 _ => shown,
             };
             let message = format!("{shown} is not {article} {noun}");
