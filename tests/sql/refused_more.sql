@@ -1,4 +1,4 @@
--- names: zoa zob zoc zod zoe zof zog zoh zoi zoj zok zol zom zon zoda zodb
+-- names: zoa zob zoc zod zoe zof zog zoh zoi zoj zok zol zom zon zoda zodb zodc
 -- What is refused although it could be done.
 
 -- A key of a partition that is partitioned by another column holds nowhere.
@@ -123,3 +123,18 @@ drop function zodb(int, int, int);
 drop procedure zodb(out int, int, int);
 drop procedure zodb(int, int);
 drop procedure zodb(int, int, int);
+
+-- Nor is it as a whole row, by a system column, or beside a join.
+create table zodc (k int, v int);
+insert into zodc values (1, 2);
+update zodc set v = 3 from lateral (select zodc) s;
+update zodc set v = 3 from lateral (select * from (values (1)) t(w) where zodc is not null) s;
+update zodc set v = 3 from lateral (select zodc.tableoid) s;
+update zodc set v = 3 from lateral (select tableoid) s;
+update zodc set v = 3 from lateral unnest(array[zodc]) s;
+update zodc set v = 3 from (values (1)) t(w) join lateral (select k) s on true;
+update zodc as z set v = 3 from lateral (select z.k) s;
+delete from zodc using lateral (select zodc) s;
+update zodc set v = (select y from (values (1)) t(w), lateral (select zodc.k + w as y) s) returning zodc.*;
+update zodc set v = 3 where exists (select 1 from lateral (select k) s);
+drop table zodc;

@@ -432,8 +432,9 @@ impl Binder<'_> {
         location: i32,
     ) -> Result<Expr> {
         // A literal in the parentheses of a type's name is one of it, whatever functions there are.
-        if let (Some(ty), [arg]) = (TypeId::by_name(name), args.as_slice()) {
-            if arg.is_untyped() && matches!(arg.kind, ExprKind::Const(..)) {
+        if let [arg] = args.as_slice() {
+            let is_literal = arg.is_untyped() && matches!(arg.kind, ExprKind::Const(..));
+            if let Some(ty) = is_literal.then(|| TypeId::by_name(name)).flatten() {
                 return self.cast(arg.clone(), ty, -1, location);
             }
         }

@@ -796,12 +796,12 @@ impl Binder<'_> {
 
 /// The items so far as the scope of a lateral one.
 fn beside<'s>(scope: &Scope<'s>) -> Scope<'s> {
+    let target = scope.tables.first().filter(|_| scope.has_target);
     Scope {
         parent: scope.parent,
         tables: scope.tables.clone(),
         merged: scope.merged.clone(),
-        has_target: scope.has_target,
-        is_beside: true,
+        barred: target.map(|target| target.alias.clone()),
         ..Scope::default()
     }
 }

@@ -96,10 +96,8 @@ pub struct Scope<'s> {
     pub merged: Vec<(String, Expr)>,
     /// An item of the statement that cannot be named here.
     pub barred: Option<String>,
-    /// Its first item is what UPDATE or DELETE changes, which items of FROM cannot name.
+    /// Its first item is what UPDATE or DELETE changes, which is barred to LATERAL items beside it.
     pub has_target: bool,
-    /// The items of another scope, as a LATERAL item beside them sees them.
-    pub is_beside: bool,
     /// The windows of the WINDOW clause.
     pub windows: Vec<NamedWindow>,
     /// Whether a name was found in an enclosing query.
@@ -121,7 +119,6 @@ impl Default for Scope<'_> {
             merged: Vec::new(),
             barred: None,
             has_target: false,
-            is_beside: false,
             windows: Vec::new(),
             escapes: Cell::default(),
             seen_from_inside: RefCell::default(),
@@ -438,7 +435,7 @@ impl Binder<'_> {
             self.error(SqlState::AMBIGUOUS_COLUMN, message, location)
         };
         let (mut found, mut of_system) = (None, None);
-        for (item, table) in scope.tables.iter().enumerate() {
+        for table in &scope.tables {
             let visible = match qualifier {
                 None => !table.qualified_only,
                 Some((None, alias)) => table.alias == alias,
@@ -460,16 +457,14 @@ impl Binder<'_> {
                 if found.is_some() {
                     return Err(ambiguous());
                 }
-                if item == 0 && scope.has_target && scope.is_beside {
-                    let state = SqlState::INVALID_COLUMN_REFERENCE;
-                    return Err(self.not_from_here(state, &table.alias, location));
-                }
+                self.check_may_name(scope, table, location)?;
                 found = Some((table, place));
             }
             if table.joined && qualifier.is_none() {
                 continue;
             }
             if let Some(number) = self.system_column(table, name) {
+                self.check_may_name(scope, table, location)?;
                 if of_system.replace((table, number)).is_some() {
                     return Err(ambiguous());
                 }
@@ -568,6 +563,23 @@ impl Binder<'_> {
             return hinted(error, near_columns(tables(), Some(alias), name));
         }
         self.missing_table(alias, scope, location)
+    }
+
+    /// # Errors
+    /// 42P10 for an item that is barred there.
+    pub(super) fn check_may_name(
+        &self,
+        scope: &Scope<'_>,
+        item: &ScopeTable,
+        location: i32,
+    ) -> Result<()> {
+        match scope.barred.as_ref() == Some(&item.alias) {
+            true => {
+                let state = SqlState::INVALID_COLUMN_REFERENCE;
+                Err(self.not_from_here(state, &item.alias, location))
+            }
+            false => Ok(()),
+        }
     }
 
     /// For an item of the statement that cannot be named where it is.

@@ -157,6 +157,7 @@ impl Binder<'_> {
         let Some((depth, level, item)) = found else {
             return Ok(None);
         };
+        self.check_may_name(level, item, location)?;
         let mut fields = Vec::new();
         let mut names = Vec::new();
         for (place, column) in item.columns.iter().enumerate() {

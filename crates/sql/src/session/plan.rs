@@ -524,6 +524,16 @@ impl Session {
         self.shared_catalog()
     }
 
+    /// The same as it was when it was last asked for: nothing is read, and the snapshot of the statement at
+    /// work stays. It has the types of all values that there are.
+    pub(super) fn known_catalog(&self) -> &Arc<Catalog> {
+        let own = self
+            .open
+            .as_ref()
+            .and_then(|open| open.own_catalog.as_ref());
+        own.map_or(&self.catalog, |own| &own.catalog)
+    }
+
     /// Functions may have removed large objects with their comments.
     pub(super) fn note_comments(&mut self) {
         if std::mem::take(&mut self.shared.large_objects.uncommented) {

@@ -219,8 +219,8 @@ impl Session {
     ///
     /// # Errors
     /// 42501.
-    fn check_may_call(&mut self, routine: &Routine, caller: Option<u32>) -> Result<()> {
-        let catalog = self.current_catalog()?;
+    fn check_may_call(&self, routine: &Routine, caller: Option<u32>) -> Result<()> {
+        let catalog = self.known_catalog();
         let address = Address::of(Address::PROC, routine.oid);
         let role = caller.unwrap_or_else(|| self.shared.settings.current_role());
         let execute = Privileges::EXECUTE;
@@ -509,7 +509,7 @@ impl Session {
                     .to_owned(),
             );
         };
-        let catalog = self.current_catalog()?;
+        let catalog = self.known_catalog();
         let fits = |from: TypeId, to: TypeId| {
             let (to, _) = catalog.base_type(to);
             let own = catalog.own_cast(from, to);

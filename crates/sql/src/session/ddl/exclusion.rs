@@ -6,12 +6,11 @@ use base::{Error, Result, SqlState};
 use pg_query::protobuf::{Constraint, IndexElem, IndexStmt, Node};
 
 use super::super::Session;
-use super::alter::check_no_constraint;
 use super::index::{access_method, index_element};
-use super::table::{choose_name, cut_name};
+use super::table::index_constraint_name;
 use super::texts;
 use catalog::operator_class::{method_name, OperatorClass, BLOOM, BRIN, GIN};
-use catalog::store::{self, duplicate_relation};
+use catalog::store;
 use catalog::{Catalog, Computed, Exclusion, Index, IndexedColumn, RelationKind, Table};
 use catalog::{ComputedKey, KeySource};
 use syntax::parser::{self, NodeEnum};
@@ -76,21 +75,7 @@ impl Session {
         }
         let names = index.shown_columns(table).into_iter().map(|own| own.name);
         let middle = names.collect::<Vec<_>>().join("_");
-        let taken = |name: &str| {
-            catalog.relation(table.schema, name).is_some()
-                || table.indexes.iter().any(|index| index.name == name)
-                || table.name == name
-        };
-        let name = match constraint.conname.as_str() {
-            "" => choose_name(&table.name, &middle, "excl", taken),
-            name => cut_name(name),
-        };
-        if !constraint.conname.is_empty() {
-            if catalog.relation(table.schema, &name).is_some() {
-                return Err(duplicate_relation(&name));
-            }
-            check_no_constraint(table, &name)?;
-        }
+        let name = index_constraint_name(catalog, table, constraint, &middle, "excl")?;
         let index = Index {
             oid: self.new_oid()?,
             name,

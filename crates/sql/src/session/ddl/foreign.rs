@@ -11,7 +11,7 @@ use base::{Error, Result, SqlState};
 use pg_query::protobuf::{Constraint, Node};
 
 use super::super::Session;
-use super::alter::check_no_constraint;
+use super::alter::{check_no_constraint, has_constraint};
 use super::table::{choose_name, cut_name};
 use catalog::access::{denied, Guarded, Privileges};
 use catalog::local::is_local;
@@ -342,13 +342,6 @@ pub(super) fn constraint_name(
     columns: &[usize],
     suffix: &str,
 ) -> Result<String> {
-    let in_table = |table: &Table, name: &str| {
-        let mut indexes = table.indexes.iter().filter(|index| index.constraint != 0);
-        indexes.any(|index| index.name == name)
-            || table.checks.iter().any(|check| check.name == name)
-            || table.foreign_keys.iter().any(|key| key.name == name)
-            || table.foreign_parts.iter().any(|part| part.name == name)
-    };
     if !given.is_empty() {
         let name = cut_name(given);
         check_no_constraint(table, &name)?;
@@ -360,7 +353,7 @@ pub(super) fn constraint_name(
         .collect();
     Ok(choose_name(&table.name, &names.join("_"), suffix, |name| {
         let mut others = catalog.tables.iter();
-        in_table(table, name)
-            || others.any(|other| other.schema == table.schema && in_table(other, name))
+        has_constraint(table, name)
+            || others.any(|other| other.schema == table.schema && has_constraint(other, name))
     }))
 }

@@ -22,6 +22,7 @@ use base::{Error, Result, SqlState};
 use pg_query::protobuf::{ColumnDef, ConstrType, Constraint, CreateStmt};
 
 use super::super::{NoticeSeverity, Session, Sink};
+use super::alter::constraint_twice;
 use catalog::local::is_local;
 use catalog::{collation, store, Catalog, Check, Column, Identity, RelationKind, Table};
 use syntax::parser::NodeEnum;
@@ -385,11 +386,7 @@ impl Session {
             .local_checks
             .contains(&inherited.oid);
         if !is_same || is_given {
-            let message = format!(
-                "constraint \"{name}\" for relation \"{}\" already exists",
-                table.name
-            );
-            return Err(Error::new(SqlState::DUPLICATE_OBJECT, message));
+            return Err(constraint_twice(table, name));
         }
         if constraint.is_no_inherit {
             let message = format!(

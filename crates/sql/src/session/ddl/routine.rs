@@ -232,18 +232,14 @@ impl Session {
             }
             let procedure = routine.kind == RoutineKind::Procedure;
             let mut known = routine.arguments.iter();
-            if known.any(|known| known.mode == Mode::Variadic) {
-                match argument.mode.is_input() {
-                    true => {
-                        return Err(invalid(
-                            "VARIADIC parameter must be the last input parameter",
-                        ));
-                    }
-                    false if procedure => {
-                        return Err(invalid("VARIADIC parameter must be the last parameter"));
-                    }
-                    false => {}
-                }
+            let is_late = known.any(|known| known.mode == Mode::Variadic);
+            if is_late && argument.mode.is_input() {
+                return Err(invalid(
+                    "VARIADIC parameter must be the last input parameter",
+                ));
+            }
+            if is_late && procedure {
+                return Err(invalid("VARIADIC parameter must be the last parameter"));
             }
             if argument.mode == Mode::Out && procedure && has_default {
                 return Err(invalid(
@@ -563,6 +559,18 @@ impl Session {
                 }
             }
         }
+        let shown: Vec<_> = types.iter().map(TypeId::to_string).collect();
+        let shown = shown.join(", ");
+        let ambiguous = || {
+            let message = format!("{noun} name \"{name}\" is not unique");
+            Error::new(SqlState::AMBIGUOUS_FUNCTION, message)
+        };
+        // All arguments of a procedure may be said without their modes.
+        let may_say_all = !says_modes
+            && matches!(
+                object,
+                ObjectType::ObjectProcedure | ObjectType::ObjectRoutine
+            );
         let mut wrong = None;
         for schema in schemas {
             let known: Vec<_> = catalog.routines_named(schema, name).cloned().collect();
@@ -575,38 +583,23 @@ impl Session {
                         continue;
                     }
                     _ => {
-                        let message = format!("{noun} name \"{name}\" is not unique");
-                        return Err(Error::new(SqlState::AMBIGUOUS_FUNCTION, message).with_hint(
-                            format!(
-                                "Specify the argument list to select the {noun} unambiguously."
-                            ),
-                        ));
+                        return Err(ambiguous().with_hint(format!(
+                            "Specify the argument list to select the {noun} unambiguously."
+                        )));
                     }
                 }
             }
             let by_input = known.iter().find(|known| known.input_types() == types);
-            // All arguments of a procedure may be said without their modes.
-            let is_said = |known: &&Arc<Routine>| {
-                let may_be = matches!(
-                    object,
-                    ObjectType::ObjectProcedure | ObjectType::ObjectRoutine
-                );
-                may_be && !says_modes && known.kind == RoutineKind::Procedure
-            };
-            let mut procedures = known.iter().filter(is_said);
-            let by_all = procedures.find(|known| known.identity() == all);
-            let are_two = |(one, other): (&Arc<Routine>, &Arc<Routine>)| one.oid != other.oid;
-            if by_input.zip(by_all).is_some_and(are_two) {
-                let message = format!("{noun} name \"{name}\" is not unique");
-                return Err(Error::new(SqlState::AMBIGUOUS_FUNCTION, message));
-            }
-            match by_all.or(by_input) {
-                Some(found) if is_kind(found) => return Ok(Ok(found.clone())),
-                Some(_) => {
-                    let shown: Vec<_> = types.iter().map(TypeId::to_string).collect();
-                    wrong = Some(format!("{name}({})", shown.join(", ")));
+            let by_all = known.iter().find(|known| {
+                may_say_all && known.kind == RoutineKind::Procedure && known.identity() == all
+            });
+            match (by_input, by_all) {
+                (Some(one), Some(other)) if one.oid != other.oid => return Err(ambiguous()),
+                (Some(found), _) | (None, Some(found)) if is_kind(found) => {
+                    return Ok(Ok(found.clone()));
                 }
-                None => {}
+                (None, None) => {}
+                _ => wrong = Some(format!("{name}({shown})")),
             }
         }
         if let Some(shown) = wrong {
@@ -631,10 +624,9 @@ impl Session {
         let message = match named.args_unspecified {
             true => format!("could not find a {noun} named \"{}\"", names.join(".")),
             false => {
-                let shown: Vec<_> = types.iter().map(TypeId::to_string).collect();
-                let shown = match (object, shown.is_empty()) {
-                    (ObjectType::ObjectAggregate, true) => "*".to_owned(),
-                    _ => shown.join(", "),
+                let shown = match (object, shown.as_str()) {
+                    (ObjectType::ObjectAggregate, "") => "*",
+                    (_, shown) => shown,
                 };
                 format!("{noun} {}({shown}) does not exist", names.join("."))
             }

@@ -571,21 +571,7 @@ impl Session {
         } else {
             names.join("_")
         };
-        let taken = |name: &str| {
-            catalog.relation(table.schema, name).is_some()
-                || table.indexes.iter().any(|index| index.name == name)
-                || table.name == name
-        };
-        let name = match constraint.conname.as_str() {
-            "" => choose_name(&table.name, &middle, suffix, taken),
-            name => cut_name(name),
-        };
-        if !constraint.conname.is_empty() {
-            if catalog.relation(table.schema, &name).is_some() {
-                return Err(duplicate_relation(&name));
-            }
-            check_no_constraint(table, &name)?;
-        }
+        let name = index_constraint_name(catalog, table, constraint, &middle, suffix)?;
         let mut uses = columns.clone();
         uses.sort_unstable();
         let checked = constraint.deferrable.then_some(Checked {
@@ -808,6 +794,33 @@ pub(super) fn cut_name(name: &str) -> String {
         end -= 1;
     }
     name[..end].to_owned()
+}
+
+/// The name of a constraint that is an index: the one given, or one of the table's and these names that
+/// is free.
+///
+/// # Errors
+/// 42P07 for that of a relation, 42710 for that of another constraint of the table.
+pub(super) fn index_constraint_name(
+    catalog: &Catalog,
+    table: &Table,
+    constraint: &Constraint,
+    middle: &str,
+    suffix: &str,
+) -> Result<String> {
+    if constraint.conname.is_empty() {
+        return Ok(choose_name(&table.name, middle, suffix, |name| {
+            catalog.relation(table.schema, name).is_some()
+                || table.indexes.iter().any(|index| index.name == name)
+                || table.name == name
+        }));
+    }
+    let name = cut_name(&constraint.conname);
+    if catalog.relation(table.schema, &name).is_some() {
+        return Err(duplicate_relation(&name));
+    }
+    check_no_constraint(table, &name)?;
+    Ok(name)
 }
 
 /// `table_columns_suffix`, cut and numbered until it is free.

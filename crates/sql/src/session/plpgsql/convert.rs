@@ -29,9 +29,9 @@ impl Session {
         if let (Datum::Record(record), true) = (&value, to.is_composite()) {
             return self.convert_row(record, to);
         }
-        let catalog = self.current_catalog()?;
-        if from != to && catalog.own_cast(from, to).is_some() {
+        if from != to && self.known_catalog().own_cast(from, to).is_some() {
             self.ensure_open()?;
+            let catalog = self.known_catalog().clone();
             let program = self.try_binding("", &catalog, |binder| {
                 binder.own_cast_program(from, to, typmod)
             })?;
@@ -57,7 +57,7 @@ impl Session {
 
     /// A row as one of a composite type, field by field; what it lacks is NULL.
     fn convert_row(&mut self, record: &types::Record, to: TypeId) -> Result<Datum> {
-        let fields = self.current_catalog()?.fields(to);
+        let fields = self.known_catalog().fields(to);
         let fields = fields.ok_or_else(|| Error::internal("a row of no type"))?;
         let mut values = Vec::with_capacity(fields.len());
         for (at, field) in fields.iter().enumerate() {
@@ -87,7 +87,7 @@ impl Session {
         to: TypeId,
         typmod: i32,
     ) -> Result<Datum> {
-        let catalog = self.current_catalog()?;
+        let catalog = self.known_catalog().clone();
         let (from, _) = catalog.base_type(from);
         if !to.is_of_domain() {
             return self.convert(value, from, to, typmod);
@@ -99,7 +99,7 @@ impl Session {
 
     fn run_conversion(&mut self, program: &planner::plan::Program, value: Datum) -> Result<Datum> {
         self.ensure_open()?;
-        let catalog = self.current_catalog()?;
+        let catalog = self.known_catalog().clone();
         let params = [value];
         let permit = Permit::of_definition(&catalog);
         let eval = self.eval.clone();

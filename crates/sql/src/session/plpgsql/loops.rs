@@ -180,7 +180,7 @@ impl Session {
         let mut rows = RowStore::of("The elements of an array");
         // Several variables take the fields of a row.
         let fields = match into.len() > 1 {
-            true => self.current_catalog()?.fields(element),
+            true => self.known_catalog().fields(element),
             false => None,
         };
         if let (0, Some(fields)) = (kept, fields) {

@@ -325,7 +325,7 @@ impl Session {
             StepKind::Assign(slot, field, piece) => {
                 let (value, ty) = self.value_of(piece, &frame.slots)?;
                 let literal = ty == TypeId::UNKNOWN || frame_is_constant(piece);
-                let ty = match literal && !self.current_catalog()?.casts.is_empty() {
+                let ty = match literal && !self.known_catalog().casts.is_empty() {
                     true => literal_type(piece, ty),
                     false => ty,
                 };

@@ -386,20 +386,30 @@ pub(super) fn constraint_oid(table: &Table, name: &str) -> Option<u32> {
         .or(key.map(|key| key.oid))
 }
 
-/// # Errors
-/// 42710 where the table has a constraint of that name.
-pub(in super::super) fn check_no_constraint(table: &Table, name: &str) -> Result<()> {
+/// Whether the table has a constraint of that name.
+pub(in super::super) fn has_constraint(table: &Table, name: &str) -> bool {
     let mut parts = table.foreign_parts.iter();
-    match constraint_oid(table, name).is_none() && parts.all(|part| part.name != name) {
-        true => Ok(()),
-        false => Err(Error::new(
-            SqlState::DUPLICATE_OBJECT,
-            format!(
-                "constraint \"{name}\" for relation \"{}\" already exists",
-                table.name
-            ),
-        )),
+    constraint_oid(table, name).is_some() || parts.any(|part| part.name == name)
+}
+
+/// # Errors
+/// 42710 where it has.
+pub(in super::super) fn check_no_constraint(table: &Table, name: &str) -> Result<()> {
+    match has_constraint(table, name) {
+        true => Err(constraint_twice(table, name)),
+        false => Ok(()),
     }
+}
+
+/// 42710.
+pub(in super::super) fn constraint_twice(table: &Table, name: &str) -> Error {
+    Error::new(
+        SqlState::DUPLICATE_OBJECT,
+        format!(
+            "constraint \"{name}\" for relation \"{}\" already exists",
+            table.name
+        ),
+    )
 }
 
 fn missing(table: &Table, name: &str) -> Error {

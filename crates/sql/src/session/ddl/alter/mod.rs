@@ -36,7 +36,7 @@ mod partitions;
 mod rename;
 mod rewrite;
 
-pub(super) use constraint::check_no_constraint;
+pub(super) use constraint::{check_no_constraint, constraint_twice, has_constraint};
 pub(super) use parameters::set_options;
 pub(super) use rename::Part;
 pub(super) use rewrite::about;
