@@ -44,6 +44,7 @@ mod in_use;
 mod lock_names;
 mod logged;
 pub mod login;
+mod names;
 mod notifications;
 mod params;
 mod plan;
