@@ -318,10 +318,15 @@ fn outcome(verdict: Verdict) -> Result<()> {
         Verdict::TakenBack => Err(Error::serialization(
             "could not serialize access: a failover took the transaction back",
         )),
-        Verdict::Waits | Verdict::Unknown => Err(Error::of_class(
-            ErrorClass::Session,
-            SqlState::TRANSACTION_RESOLUTION_UNKNOWN,
-            "the outcome of the transaction is unknown",
-        )),
+        Verdict::Waits | Verdict::Unknown => Err(outcome_unknown()),
     }
+}
+
+/// 08007: nobody here can say any more what becomes of a transaction.
+pub fn outcome_unknown() -> Error {
+    Error::of_class(
+        ErrorClass::Session,
+        SqlState::TRANSACTION_RESOLUTION_UNKNOWN,
+        "the outcome of the transaction is unknown",
+    )
 }

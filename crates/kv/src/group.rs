@@ -146,6 +146,7 @@ pub struct Group {
     leadership_changed: Event,
     /// What is prepared, or decided across groups, is committed further than before.
     standing_changed: Event,
+    log_changed: Event,
     /// Uncommitted bytes became fewer.
     room: Event,
     /// The group task has something to do.
@@ -595,6 +596,7 @@ impl Group {
             &self.lease_changed,
             &self.leadership_changed,
             &self.standing_changed,
+            &self.log_changed,
             &self.room,
             &self.work,
             &self.log_work,

@@ -50,11 +50,13 @@ pub enum Bug {
     LengthUnchecked,
     /// A SERIALIZABLE transaction across groups commits although what it has read was changed.
     ReadsChanged,
+    /// A part of a transaction across groups counts as committed once its leader has appended it.
+    PartUncommitted,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 20] = [
+    pub const ALL: [Bug; 21] = [
         Bug::AckBeforeFlush,
         Bug::LeaseByLibrary,
         Bug::VoteAfterRestart,
@@ -75,6 +77,7 @@ impl Bug {
         Bug::ChainUnchecked,
         Bug::LengthUnchecked,
         Bug::ReadsChanged,
+        Bug::PartUncommitted,
     ];
 
     /// Its name on the command line and in records.
@@ -100,6 +103,7 @@ impl Bug {
             Bug::ChainUnchecked => "chain-unchecked",
             Bug::LengthUnchecked => "length-unchecked",
             Bug::ReadsChanged => "reads-changed",
+            Bug::PartUncommitted => "part-uncommitted",
         }
     }
 

@@ -23,20 +23,23 @@
 //! Sessions come here through [`crate::engine::database`].
 //!
 //! # What it leaves out
-//! The levels below `on` do not exist across groups. Who has parts in groups that other nodes lead
-//! appends its own last, which costs a round trip more.
+//! The levels below `on` do not exist across groups.
 
 mod host;
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use base::engine::TxnOptions;
+use base::engine::{Gate, TxnOptions};
 use base::env::{LocalBoxFuture, Reactor};
 use base::{coro, Debt, Durability, Error, GroupId, Result, SqlState, Term, Timestamp};
-use spanning::{Event, Ledger, Message, Outcome, Output, SpanningId};
+use spanning::{Event, Flushed, Ledger, Message, Outcome, Output, SpanningId};
 
-use super::branch::{agree, Branch, Branching, Preparing};
+use super::branch::prepare::{Elsewhere, Part, Preparing};
+use super::branch::{agree, Branch, Branching};
 use super::KvEngine;
 use crate::frame::Frame;
 use crate::group::{not_leader, within, Group};
@@ -66,20 +69,33 @@ pub fn commit_across(
     let none = || Error::internal("a transaction across groups has written in none");
     let coordinator = parts.next().ok_or_else(none)?;
     let others = parts.map(|branch| Box::new(branch) as Box<dyn Branching>);
-    let committed = append_parts(coordinator, others.collect(), heard, durability, false);
-    committed.map(|(_, debt)| debt)
+    let appended = append_parts(coordinator, others.collect(), heard, durability)?;
+    Ok(appended.debt)
 }
 
-/// The same; `coordinator` is the branch in the group that coordinates it, and the answer says under
-/// which id it was prepared, too. Whoever `awaits` its decision asks for that then
-/// ([`KvEngine::await_decision`]).
+/// A transaction whose parts are in the logs of its groups, or some of them are.
+pub(super) struct Appended {
+    pub id: SpanningId,
+    /// What it rests on, as far as that is known.
+    pub debt: Debt,
+    /// Its parts in groups that other nodes lead. If there are any, somebody has to wait for what
+    /// becomes of it ([`KvEngine::await_decision`]).
+    pub elsewhere: Vec<Elsewhere>,
+    /// What one of those had against it, or that its answer was lost.
+    pub refusal: Option<Error>,
+}
+
+/// Appends a transaction's parts; `coordinator` is the branch in the group that coordinates it. What
+/// other nodes have against their parts is in the answer, since this one's is in the log by then.
+///
+/// # Errors
+/// As [`commit_across`].
 pub(super) fn append_parts(
     coordinator: Branch,
     others: Vec<Box<dyn Branching>>,
     heard: Timestamp,
     durability: Durability,
-    awaits: bool,
-) -> Result<(SpanningId, Debt)> {
+) -> Result<Appended> {
     let own = coordinator.participant()?;
     let mut participants = vec![own];
     for other in &others {
@@ -87,8 +103,9 @@ pub(super) fn append_parts(
     }
     let engine = coordinator.engine.clone();
     let (id, unfinished) = engine.across.coordinate(own.term, &participants, heard)?;
-    // Whatever ends this function early refuses what is not appended then.
-    let appending = Appending::of(&engine, id);
+    // Whatever ends this function early refuses what is not appended then; and while it lasts nobody
+    // else asks for the others' parts.
+    let mut appending = Appending::of(&engine, id);
     let preparing = Preparing {
         id,
         unfinished,
@@ -96,11 +113,16 @@ pub(super) fn append_parts(
         heard,
         durability,
     };
-    // The own part comes last: without it none of the others is ever committed, so an error is true.
-    let mut debt = Debt::NONE;
+    // The own part comes last here: without it none of the others is ever committed, so an error is
+    // true.
+    let (mut debt, mut asked) = (Debt::NONE, Vec::new());
     for other in others {
-        debt.merge(&other.prepare_part(&preparing)?);
+        match other.prepare_part(&preparing)? {
+            Part::Appended(rests_on) => debt.merge(&rests_on),
+            Part::Asked(part) => asked.push(part),
+        }
     }
+    let awaits = !asked.is_empty();
     if awaits {
         engine.across.expect_decision(id);
     }
@@ -109,7 +131,27 @@ pub(super) fn append_parts(
     let own = txn.prepare_part(id, &preparing.participants, durability);
     debt.merge(&own.inspect_err(|_| engine.across.forget_decided(id))?);
     appending.done();
-    Ok((id, debt))
+    if awaits {
+        let first = engine.group.id();
+        let own = debt.groups().filter(|part| part.group == first);
+        own.for_each(|part| engine.push(Debt::of(first, part.position)));
+    }
+    let (mut elsewhere, mut refusal) = (Vec::new(), None);
+    for part in asked {
+        match part.answered() {
+            Ok((rests_on, part)) => {
+                debt.merge(&rests_on);
+                elsewhere.push(part);
+            }
+            Err(error) => refusal = refusal.or(Some(error)),
+        }
+    }
+    Ok(Appended {
+        id,
+        debt,
+        elsewhere,
+        refusal,
+    })
 }
 
 /// Begins a statement that reads all of these branches' groups: it sees one state of them, with
@@ -129,7 +171,7 @@ pub fn begin_statement_across(branches: &mut [Branch], heard: Timestamp) -> Resu
     Ok(timestamp)
 }
 
-/// A part that is about to be appended. Dropped before it is, it is refused.
+/// A part that is about to be appended. Dropped before it is [`done`](Appending::done), it is refused.
 pub(super) struct Appending {
     engine: Arc<KvEngine>,
     id: SpanningId,
@@ -146,7 +188,8 @@ impl Appending {
         }
     }
 
-    pub(super) fn done(mut self) {
+    /// It is in the log.
+    pub(super) fn done(&mut self) {
         self.is_done = true;
     }
 }
@@ -244,10 +287,7 @@ impl KvEngine {
     async fn carry_out(self: &Arc<Self>, output: Output) -> Result<(), Output> {
         match &output {
             Output::Send { to, message } => self.tell(*to, message.clone()),
-            Output::Decided { id, outcome } => {
-                self.across.note_decided(*id, *outcome);
-                self.group.standing_changed().notify_all();
-            }
+            Output::Decided { .. } => self.group.standing_changed().notify_all(),
             Output::Append { event, .. } => {
                 let (engine, event) = (self.clone(), event.clone());
                 let appended = coro::run(Arc::default(), move || match event {
@@ -291,6 +331,23 @@ impl KvEngine {
         Ok(txn)
     }
 
+    /// Has what a debt in this group rests on committed, though nobody waits for it here.
+    pub(super) fn push(&self, debt: Debt) {
+        let mut settled = self.settle(debt, Durability::On);
+        // What is to leave leaves now.
+        let polled = Pin::new(&mut settled).poll(&mut Context::from_waker(Waker::noop()));
+        if polled.is_pending() {
+            let settle = move || -> LocalBoxFuture<'static, ()> {
+                Box::pin(async move {
+                    // Whoever waits for it hears of it by itself.
+                    let _ = settled.await;
+                })
+            };
+            let env = self.group.env();
+            env.spawn(Reactor::Group, "commit of a part", Box::new(settle));
+        }
+    }
+
     /// Waits until a part of this group, which this node leads, is resolved; until the wait is
     /// interrupted, or another leads, at the longest: it is decided all the same. What resolves it is
     /// owed.
@@ -304,21 +361,47 @@ impl KvEngine {
         debt.add(self.group.id(), self.group.visible());
     }
 
-    /// Waits until it is known that a transaction which this group coordinates is committed, and when;
-    /// none where this node leads no longer, the wait is interrupted, or it may be aborted: what it rests
-    /// on in the logs tells.
-    pub(super) fn await_decision(&self, id: SpanningId) -> Option<Timestamp> {
+    /// Waits until it is known what becomes of a transaction that this group coordinates; none where
+    /// this node leads no longer, or the wait is interrupted. An abort is true once all that is in the
+    /// group's log by then is committed: a leader that has lost its group may take for refused what is
+    /// over and forgotten.
+    pub(super) fn await_decision(
+        &self,
+        id: SpanningId,
+        elsewhere: &[Elsewhere],
+    ) -> Option<Outcome> {
         let term = self.group.leading();
         let decided = || match self.across.decided(id) {
             Some(outcome) => Some(Some(outcome)),
             None => (term.is_none() || self.group.leading() != term).then_some(None),
         };
-        let outcome = coro::wait_unless_interrupted(self.group.standing_changed().until(decided));
+        let mut flushed: Vec<_> = elsewhere
+            .iter()
+            .map(|part| Some(Box::pin(part.flushed(id))))
+            .collect();
+        let mut news = self.group.standing_changed().until(decided);
+        let known = std::future::poll_fn(|cx| {
+            for part in &mut flushed {
+                let polled = part.as_mut().map(|part| part.as_mut().poll(cx));
+                if let Some(Poll::Ready(flushed)) = polled {
+                    *part = None;
+                    self.count_flushed(&flushed);
+                }
+            }
+            Pin::new(&mut news).poll(cx)
+        });
+        let outcome = coro::wait_unless_interrupted(known);
         self.across.forget_decided(id);
-        match outcome.flatten() {
-            Some(Outcome::Committed(at)) => Some(at),
-            _ => None,
+        outcome.flatten()
+    }
+
+    /// Nodes have parts on disk.
+    fn count_flushed(&self, flushed: &[Flushed]) {
+        let ledger = self.ledger();
+        for flushed in flushed {
+            self.across.flushed(&ledger, *flushed);
         }
+        self.group.standing_changed().notify_all();
     }
 
     /// Makes the changes of a part, or drops them; nothing when it is not there any more.

@@ -20,6 +20,7 @@
 
 mod calls;
 pub(super) mod link;
+pub(super) mod prepare;
 pub(super) mod remote;
 pub(super) mod serve;
 
@@ -29,11 +30,12 @@ use base::engine::{
     Building, Locking, Reading, Savepoints, Transaction, TxnOptions, Views, Writing,
 };
 use base::{Debt, Durability, Error, GroupId, Result, Timestamp};
-use spanning::{Participant, SpanningId};
+use spanning::Participant;
 
 use super::{GroupView, KvEngine};
 use crate::group::{Group, Look};
 use crate::txn::Txn;
+use prepare::{Part, Preparing};
 
 /// A reader for whom more was forgotten than it needs begins anew, so often.
 const LOOKS_MAX: usize = 8;
@@ -58,21 +60,6 @@ impl Stake {
     pub fn is_part(self) -> bool {
         self.has_written || self.is_held
     }
-}
-
-/// A part of a commit across groups, to be prepared.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Preparing {
-    /// The transaction.
-    pub id: SpanningId,
-    /// Of the same coordinator's transactions, all with smaller numbers are over.
-    pub unfinished: u64,
-    /// All its groups.
-    pub participants: Vec<Participant>,
-    /// The greatest timestamp that its session has heard of.
-    pub heard: Timestamp,
-    /// At which level its reply is awaited.
-    pub durability: Durability,
 }
 
 /// What a branch is asked because it is one of several.
@@ -152,12 +139,12 @@ pub trait Branching {
     fn participant(&self) -> Result<Participant>;
 
     /// Prepares what it has written as a part of a commit across groups, of which another group is the
-    /// coordinator: on return it is in the group's log.
+    /// coordinator: on return it is in the group's log, or its leader is asked for that.
     ///
     /// # Errors
     /// 40001 where its group has another leader; as [`Transaction::prepare`]. Where its leader was lost
-    /// meanwhile it may be in the log all the same, and is aborted as soon as the coordinator is asked.
-    fn prepare_part(self: Box<Self>, preparing: &Preparing) -> Result<Debt>;
+    /// meanwhile it may be in the log all the same; then the coordinator knows more.
+    fn prepare_part(self: Box<Self>, preparing: &Preparing) -> Result<Part>;
 
     /// Commits by itself.
     ///
@@ -309,20 +296,20 @@ impl Branching for Branch {
         })
     }
 
-    fn prepare_part(self: Box<Self>, preparing: &Preparing) -> Result<Debt> {
+    fn prepare_part(self: Box<Self>, preparing: &Preparing) -> Result<Part> {
         let engine = &self.engine;
         let ledger = engine.ledger();
         let term = self.txn.term_of_writes()?;
         let (id, participants) = (preparing.id, &preparing.participants[..]);
         let asked = (id, preparing.unfinished);
         engine.across.admit(&ledger, term, asked, participants)?;
-        let appending = super::across::Appending::of(engine, id);
+        let mut appending = super::across::Appending::of(engine, id);
         engine.group.pass(preparing.heard);
         let debt = self
             .txn
             .prepare_part(id, participants, preparing.durability)?;
         appending.done();
-        Ok(debt)
+        Ok(Part::Appended(debt))
     }
 
     fn commit(self: Box<Self>, durability: Durability) -> Result<Debt> {

@@ -60,12 +60,15 @@ use base::{
     SessionId, SqlState, Term, Timestamp, TreeId, Xid,
 };
 
-use super::across::append_parts;
+use super::across::{append_parts, Appended};
 use super::branch::link::{Connections, Links};
+use super::branch::prepare::Elsewhere;
 use super::branch::remote::{Place, RemoteBranch};
 use super::branch::{Branch, Branching};
 use super::{KvEngine, Neighbours};
+use crate::gate::outcome_unknown;
 use circles::Waiting;
+use spanning::Outcome;
 use txn::{DatabaseTxn, Joined};
 
 /// How long a transaction waits until this node leads a group that it has touched, as after the loss
@@ -241,8 +244,7 @@ impl Database {
             return self.commit_alone(&self.first, || txn.commit(durability));
         }
         let durability = durability.max(Durability::On);
-        let is_elsewhere = |one: &Joined| (!one.is_here).then(|| one.branch.group());
-        let elsewhere: Vec<_> = others.iter().filter_map(is_elsewhere).collect();
+        let spreads = others.iter().any(|one| !one.is_here);
         let mut awaited: Vec<_> = (others.iter().filter(|one| one.is_here))
             .filter_map(|one| self.engine(one.branch.group()))
             .collect();
@@ -268,13 +270,12 @@ impl Database {
         };
         let engine = coordinator.engine.clone();
         let others = others.into_iter().map(|one| one.branch).collect();
-        let awaits = !elsewhere.is_empty();
-        let heard = self.heard();
-        let (id, mut committed) = append_parts(coordinator, others, heard, durability, awaits)?;
-        if let Some(at) = awaits.then(|| engine.await_decision(id)).flatten() {
-            self.hear(at);
-            committed = committed.without(&elsewhere);
-        }
+        let appended = append_parts(coordinator, others, self.heard(), durability)?;
+        let id = appended.id;
+        let mut committed = match spreads {
+            true => self.decided(&engine, appended)?,
+            false => appended.debt,
+        };
         match (durability, changes_catalog) {
             // Whoever reads on a standby is to see it, and not that it is prepared.
             (Durability::RemoteApply, _) => {}
@@ -286,6 +287,33 @@ impl Database {
             engine.await_resolution(id, &mut committed);
         }
         Ok(committed)
+    }
+
+    /// What a transaction rests on that has parts in groups which other nodes lead, once it is known to
+    /// be committed or that is up to the logs.
+    ///
+    /// # Errors
+    /// What one of its groups has against it, once it is sure that it is aborted; 08007 when that cannot
+    /// be known here.
+    fn decided(&self, engine: &Arc<KvEngine>, appended: Appended) -> Result<Debt> {
+        let outcome = engine.await_decision(appended.id, &appended.elsewhere);
+        match (outcome, appended.refusal) {
+            (Some(Outcome::Committed(at)), _) => {
+                self.hear(at);
+                let elsewhere: Vec<_> = appended.elsewhere.iter().map(Elsewhere::group).collect();
+                Ok(appended.debt.without(&elsewhere))
+            }
+            (_, None) => Ok(appended.debt),
+            (Some(Outcome::Aborted), Some(refusal)) => {
+                let group = engine.group();
+                let newest = engine.settle(Debt::of(group.id(), group.visible()), Durability::On);
+                match coro::wait_unless_interrupted(newest) {
+                    Some(Ok(())) => Err(refusal),
+                    Some(Err(_)) | None => Err(outcome_unknown()),
+                }
+            }
+            (None, Some(_)) => Err(outcome_unknown()),
+        }
     }
 
     /// Commits in one group that this node leads.

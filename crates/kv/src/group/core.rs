@@ -609,7 +609,10 @@ impl Group {
         let lowest = satisfied.iter().copied().fold(Lsn::MAX, Lsn::min);
         match core.gate_state.replace(state) == Some(state) {
             true => self.gate.raise(commit, satisfied, &mut core.after.released),
-            false => self.gate.change_term(commit, satisfied),
+            false => {
+                self.gate.change_term(commit, satisfied);
+                self.log_changed.notify_all();
+            }
         }
         self.announce_lease(core);
         let eager = core.consensus.is_eager();
@@ -625,6 +628,7 @@ impl Group {
         if settled > 0 {
             self.shared.uncommitted.fetch_sub(settled, Ordering::SeqCst);
             self.room.notify_all();
+            self.log_changed.notify_all();
         }
         let horizon = self.snapshots.horizon(decided);
         let store = self.store();
@@ -722,6 +726,7 @@ impl Group {
         self.comparing.changed.notify_all();
         self.registry.groups().changed.notify_all();
         self.standing_changed.notify_all();
+        self.log_changed.notify_all();
         self.env
             .stop_node(&format!("group {}: {error}", self.config.group));
     }

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use base::env::{sleep, BoxFuture};
 use base::sync::Event;
-use base::{Durability, Error, Position, Result, SqlState};
+use base::{Durability, Error, NodeId, Position, Result, SqlState};
 use raft::planted::{is_planted, Bug};
 
 use super::core::Core;
@@ -359,10 +359,42 @@ impl Group {
         let now = self.env.now();
         core.consensus.persisted(number, now);
         self.note_flushed(core.consensus.flushed(), now);
+        self.log_changed.notify_all();
         match core.consensus.is_leader() {
             true => self.pump(core),
             // The acknowledgement leaves before anything is applied.
             false => self.pump_before_apply(core),
+        }
+    }
+
+    /// Ready when an entry that the leader of a term has appended is on this replica's disk while that
+    /// term lasts here, so that whoever leads next by this replica's vote has it too; or when it is known
+    /// here to be committed. False when the term is over before.
+    pub(crate) async fn has_flushed(&self, position: Position) -> bool {
+        let known = || {
+            let core = self.lock();
+            let consensus = &core.consensus;
+            let is_it = consensus.entry_term(position.lsn) == Some(position.term);
+            let is_flushed = consensus.term() == position.term
+                && consensus.flushed() >= position.lsn
+                && !core.failed
+                && !core.deaf;
+            if is_it && (is_flushed || consensus.committed() >= position.lsn) {
+                return Some(true);
+            }
+            let is_over = core.failed || core.deaf || consensus.term() > position.term;
+            (is_over || self.is_over()).then_some(false)
+        };
+        self.log_changed.until(known).await
+    }
+
+    /// The voters of the group that this node leads, while no change of them is under way.
+    pub(crate) fn settled_voters(&self) -> Vec<NodeId> {
+        let core = self.lock();
+        let consensus = &core.consensus;
+        match consensus.is_changing_membership() || consensus.has_unsettled_membership() {
+            true => Vec::new(),
+            false => consensus.membership().voters.clone(),
         }
     }
 

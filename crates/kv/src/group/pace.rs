@@ -201,6 +201,18 @@ impl Group {
         }
     }
 
+    /// A follower's disk is waited for by more than this leader: it is among those that are hurried.
+    pub(crate) fn need(&self, node: NodeId) {
+        let mut core = self.lock();
+        let is_voter = core.consensus.membership().is_voter(node);
+        if is_voter && !core.pace.needed.contains(&node) {
+            let others = core.pace.needed.iter().copied();
+            let kept = core.pace.needed.len().saturating_sub(1);
+            core.pace.needed = std::iter::once(node).chain(others.take(kept)).collect();
+            core.pace.passed = 0;
+        }
+    }
+
     /// Whether proposals gather for the end of the sync that is under way.
     pub(super) fn gathers(&self, core: &Core, now: Instant) -> bool {
         core.writing && self.many_wait() && now.since(core.writing_since) < GATHER_MAX

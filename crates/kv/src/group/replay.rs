@@ -212,6 +212,7 @@ impl Group {
             lease_changed: Event::new(),
             leadership_changed: Event::new(),
             standing_changed: Event::new(),
+            log_changed: Event::new(),
             room: Event::new(),
             work: Event::new(),
             log_work: Event::new(),

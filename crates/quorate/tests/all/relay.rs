@@ -10,6 +10,7 @@ use lab::quorate::{Cluster, Topology};
 use lab::real::relay::{Direction, Line};
 
 use crate::kill::{open_directory, program};
+use crate::writers::connect;
 
 /// The time of one insert by a session of its own, at a level.
 fn insert(cluster: &Cluster, node: usize, level: &str, i: i32) -> Duration {
@@ -59,6 +60,56 @@ fn distance_costs_what_waits_for_a_majority_and_a_cut_off_leader_is_replaced() {
     wait_for("a commit after the cut", PATIENCE, healed).expect("it heals");
     let found = cluster.nodes()[leader].query("select sum(i) from far");
     assert_eq!(found.expect("the rows"), "6");
+}
+
+#[test]
+fn a_commit_in_groups_of_several_leaders_takes_one_round_trip() {
+    let dir = open_directory();
+    let topology = Topology::voters(3);
+    let spread = ["quorate.leaders=spread"];
+    let cluster = Cluster::start_relayed(program(), dir.path(), topology, &spread);
+    let cluster = cluster.expect("a cluster");
+    let node = &cluster.nodes()[cluster.leader().expect("a leader")];
+    for number in ["2", "3"] {
+        let added = node.query("select quorate.add_group()");
+        assert_eq!(added.expect("a group"), number);
+    }
+    let leaders = "select count(distinct leader) from quorate.groups";
+    wait_for("leaders on three nodes", PATIENCE, || {
+        node.query(leaders).is_ok_and(|count| count == "3")
+    })
+    .expect("they are spread");
+    for group in 1..=3 {
+        let table = format!(
+            "create table in_{group}(i int primary key) with (quorate.group = {group}); \
+             insert into in_{group} values (0)"
+        );
+        node.query(&table).expect("a table");
+    }
+    let one_way = Duration::from_millis(40);
+    for named in cluster.relays() {
+        named.relay.set_both(Line::delayed(one_way));
+    }
+    let mut client = connect(node).expect("a client");
+    let mut shortest = |groups: &[i32]| {
+        let commits = (1..=5).map(|i| {
+            let mut txn = client.transaction().expect("a transaction");
+            for group in groups {
+                let update = format!("update in_{group} set i = {i}");
+                txn.batch_execute(&update).expect("an update");
+            }
+            let start = Instant::now();
+            txn.commit().expect("a commit");
+            start.elapsed()
+        });
+        commits.min().expect("some")
+    };
+    // A second one is nearly another 80 ms.
+    for groups in [&[1][..], &[1, 2], &[1, 3], &[2, 3], &[1, 2, 3]] {
+        let took = shortest(groups);
+        assert!(took >= 2 * one_way, "{groups:?} {took:?}");
+        assert!(took < 3 * one_way, "{groups:?} {took:?}");
+    }
 }
 
 #[test]

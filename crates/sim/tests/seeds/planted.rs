@@ -13,9 +13,10 @@ use sim::Bug;
 const RECORDED: &str = include_str!("planted.txt");
 
 /// What is on in the worlds of a line with a fourth word.
-const MIXES: [(&str, &str); 6] = [
+const MIXES: [(&str, &str); 7] = [
     ("deposed.toml", include_str!("deposed.toml")),
     ("files.toml", include_str!("files.toml")),
+    ("groups-apart.toml", include_str!("groups-apart.toml")),
     ("groups.toml", include_str!("groups.toml")),
     ("leases.toml", include_str!("leases.toml")),
     ("sound.toml", include_str!("sound.toml")),

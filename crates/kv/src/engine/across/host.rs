@@ -8,7 +8,8 @@ use std::sync::{Arc, Weak};
 use base::sync::{Mutex, RwLock};
 use base::{GroupId, Lsn, Result, Term, Timestamp};
 use spanning::{
-    Admission, Event, Leader, Ledger, Message, Open, Outcome, Output, Participant, SpanningId, Vote,
+    Admission, Event, Flushed, Leader, Ledger, Message, Open, Outcome, Output, Participant,
+    SpanningId, Vote,
 };
 
 use super::super::KvEngine;
@@ -87,10 +88,16 @@ impl State {
         let Some(leading) = &mut self.leading else {
             return;
         };
-        let appending = &leading.appending;
+        let (appending, awaited) = (&leading.appending, &mut leading.awaited);
         let said = leading.leader.take().into_iter();
         self.todo.extend(said.filter(|output| match output {
             Output::Append { event, .. } => !matches!(event, Event::Prepare { .. }),
+            Output::Decided { id, outcome } => {
+                if let Some(known) = awaited.get_mut(id) {
+                    *known = Some(*outcome);
+                }
+                true
+            }
             // Its session asks, and is not done yet.
             Output::Send {
                 message: Message::Prepare { id, .. },
@@ -179,12 +186,12 @@ impl Across {
         }
     }
 
-    /// What became of a transaction is known.
-    pub(crate) fn note_decided(&self, id: SpanningId, outcome: Outcome) {
+    /// Somebody has a part on disk.
+    pub(crate) fn flushed(&self, ledger: &Ledger, flushed: Flushed) {
         let mut state = self.state.lock();
-        let leading = state.leading.as_mut();
-        if let Some(known) = leading.and_then(|leading| leading.awaited.get_mut(&id)) {
-            *known = Some(outcome);
+        if let Some(leading) = &mut state.leading {
+            leading.leader.flushed(ledger, flushed);
+            state.take();
         }
     }
 
@@ -228,7 +235,7 @@ impl Across {
         }
     }
 
-    /// A part is in the log.
+    /// A part is in the log, and all others are asked for.
     pub(crate) fn appended(&self, id: SpanningId) {
         let mut state = self.state.lock();
         if let Some(leading) = &mut state.leading {

@@ -32,11 +32,12 @@ use base::engine::{
     Rekeyed, RowBatch, RowKey, RowLock, TableLock, Ticket, TreeDescriptor, TreeKind, TxnOptions,
 };
 use base::{
-    Debt, Durability, Error, ErrorClass, GroupId, Key, KeyRange, Lsn, Position, Result, SequenceId,
-    SessionId, SqlState, Term, Timestamp, TreeId,
+    Debt, Durability, Error, ErrorClass, GroupId, Key, KeyRange, Lsn, NodeId, Position, Result,
+    SequenceId, SessionId, SqlState, Term, Timestamp, TreeId,
 };
 
-use super::{Preparing, Stake};
+use super::prepare::{Prepared, Preparing};
+use super::Stake;
 use crate::parts::codec;
 
 /// A call or an answer may be at most this long …
@@ -152,6 +153,7 @@ pub(super) enum Answer {
     Inserted(Inserted),
     Built(Built),
     Sessions(Vec<SessionId>),
+    Prepared(Prepared),
 }
 
 /// What is known of a branch after each call.
@@ -773,6 +775,14 @@ fn encoded(answer: &Result<Answer>, condition: &Condition) -> Vec<u8> {
             }
             13
         }
+        Ok(Answer::Prepared(Prepared { proposed, voters })) => {
+            put_signed(&mut out, proposed.0);
+            put_varint(&mut out, voters.len() as u64);
+            for voter in voters {
+                put_varint(&mut out, voter.0);
+            }
+            14
+        }
     };
     out
 }
@@ -840,6 +850,14 @@ pub(super) fn decode_answer(frame: &[u8]) -> Result<(Result<Answer>, Condition)>
             let session = |_| Ok(SessionId(r.varint_as()?));
             Answer::Sessions((0..count).map(session).collect::<Result<_>>()?)
         }
+        14 => Answer::Prepared(Prepared {
+            proposed: Timestamp(r.signed()?),
+            voters: {
+                let count: usize = r.varint_as()?;
+                let node = |_| Ok(NodeId(r.varint()?));
+                (0..count).map(node).collect::<Result<_>>()?
+            },
+        }),
         other => return Err(Error::corrupted(format!("an answer of kind {other}"))),
     };
     reader.finish()?;

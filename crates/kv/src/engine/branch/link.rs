@@ -67,6 +67,13 @@ impl Connection {
         put_framed(&mut self.out, frame);
     }
 
+    /// Has a frame written now, as far as it can be.
+    pub fn send(&mut self, frame: &[u8]) {
+        self.put(frame);
+        // What goes wrong is found by whoever waits for the answer.
+        let _ = self.poll_flush(&mut Context::from_waker(Waker::noop()));
+    }
+
     /// Writes what it can.
     ///
     /// # Errors

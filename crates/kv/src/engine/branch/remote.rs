@@ -37,7 +37,8 @@ use spanning::Participant;
 
 use super::calls::{check_fits, decode_answer, Answer, Call, Condition};
 use super::link::{Connection, Connections};
-use super::{Access, Branch, Branching, Preparing, Stake};
+use super::prepare::{Asked, Part, Preparing};
+use super::{Access, Branch, Branching, Stake};
 use crate::group::Group;
 use crate::locks::{deadlock_detected_elsewhere, DEADLOCK_TIMEOUT};
 
@@ -54,6 +55,7 @@ pub(in super::super) trait Circles {
 }
 
 /// Where a group is led.
+#[derive(Clone)]
 pub(in super::super) struct Place {
     /// The group, as this node has it.
     pub group: Arc<Group>,
@@ -83,7 +85,7 @@ fn lost() -> Error {
     Error::failover()
 }
 
-fn unexpected<T>() -> Result<T> {
+pub(super) fn unexpected<T>() -> Result<T> {
     Err(Error::internal(
         "a branch of another group answers something else",
     ))
@@ -126,10 +128,34 @@ impl Place {
         &self,
         connection: &mut Option<Connection>,
         frame: &[u8],
+        wait: Wait<'_>,
+    ) -> Result<(Result<Answer>, Condition)> {
+        connection.as_mut().ok_or_else(lost)?.put(frame);
+        self.answer(connection, wait)
+    }
+
+    /// The answer to the last thing that is said on a connection, which is kept for others then.
+    ///
+    /// # Errors
+    /// 40001 when it does not come.
+    pub(super) fn last_answer(
+        &self,
+        connection: &mut Option<Connection>,
+    ) -> Result<(Result<Answer>, Condition)> {
+        let answer = self.answer(connection, Wait::ToTheEnd)?;
+        if let Some(connection) = connection.take() {
+            self.connections.give_back(self.node, connection);
+        }
+        Ok(answer)
+    }
+
+    /// Waits for the answer to what was sent, as [`Place::exchange`].
+    fn answer(
+        &self,
+        connection: &mut Option<Connection>,
         mut wait: Wait<'_>,
     ) -> Result<(Result<Answer>, Condition)> {
         let mut at_work = connection.take().ok_or_else(lost)?;
-        at_work.put(frame);
         let env = self.group.env().clone();
         let mut check = sleep(&*env, DEADLOCK_TIMEOUT);
         let mut is_lost = pin!(self.lost());
@@ -208,11 +234,9 @@ pub(in super::super) fn ask_blockers(
 ) -> Result<Vec<base::SessionId>> {
     let mut frame = Vec::new();
     Call::Blockers(place.group.id(), session).encode(&mut frame);
-    let mut connection = Some(place.connected()?);
-    let (answer, _) = place.exchange(&mut connection, &frame, Wait::ToTheEnd)?;
-    if let Some(connection) = connection {
-        place.connections.give_back(place.node, connection);
-    }
+    let mut connection = place.connected()?;
+    connection.put(&frame);
+    let (answer, _) = place.last_answer(&mut Some(connection))?;
     match answer? {
         Answer::Sessions(sessions) => Ok(sessions),
         _ => unexpected(),
@@ -255,17 +279,20 @@ impl RemoteBranch {
         call.encode(&mut self.posted.borrow_mut());
     }
 
+    /// A frame with a call, and what goes along with it.
+    fn frame(&self, call: &Call) -> Result<Vec<u8>> {
+        let mut posted = self.posted.borrow_mut();
+        let before = posted.len();
+        call.encode(&mut posted);
+        if let Err(error) = check_fits(posted.len()) {
+            posted.truncate(before);
+            return Err(error);
+        }
+        Ok(std::mem::take(&mut *posted))
+    }
+
     fn exchange(&self, call: &Call, wait: Wait<'_>) -> Result<(Result<Answer>, Condition)> {
-        let frame = {
-            let mut posted = self.posted.borrow_mut();
-            let before = posted.len();
-            call.encode(&mut posted);
-            if let Err(error) = check_fits(posted.len()) {
-                posted.truncate(before);
-                return Err(error);
-            }
-            std::mem::take(&mut *posted)
-        };
+        let frame = self.frame(call)?;
         let mut connection = self.connection.borrow_mut();
         self.place.exchange(&mut connection, &frame, wait)
     }
@@ -279,13 +306,11 @@ impl RemoteBranch {
 
     /// The last thing that it is asked: there is nothing to take back then.
     fn ask_last(&mut self, call: &Call) -> Result<Debt> {
-        let (answer, condition) = self.exchange(call, Wait::ToTheEnd)?;
+        let frame = self.frame(call)?;
+        let connection = self.connection.get_mut();
+        connection.as_mut().ok_or_else(lost)?.put(&frame);
+        let (answer, condition) = self.place.last_answer(connection)?;
         self.debt.merge(&condition.debt);
-        if let Some(connection) = self.connection.borrow_mut().take() {
-            self.place
-                .connections
-                .give_back(self.place.node, connection);
-        }
         match answer? {
             Answer::Done => Ok(std::mem::take(&mut self.debt)),
             _ => unexpected(),
@@ -432,8 +457,15 @@ impl Branching for RemoteBranch {
         })
     }
 
-    fn prepare_part(mut self: Box<Self>, preparing: &Preparing) -> Result<Debt> {
-        self.ask_last(&Call::PreparePart(preparing.clone()))
+    fn prepare_part(mut self: Box<Self>, preparing: &Preparing) -> Result<Part> {
+        let frame = self.frame(&Call::PreparePart(preparing.clone()))?;
+        let mut connection = self.connection.take().ok_or_else(lost)?;
+        connection.send(&frame);
+        Ok(Part::Asked(Asked {
+            place: self.place.clone(),
+            connection: Some(connection),
+            debt: std::mem::take(&mut self.debt),
+        }))
     }
 
     fn commit(mut self: Box<Self>, durability: Durability) -> Result<Debt> {

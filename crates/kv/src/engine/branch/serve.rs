@@ -26,12 +26,15 @@ use std::task::Poll;
 use base::budget::Budget;
 use base::coro::{self, Interrupt, Interrupts};
 use base::engine::{Gate, LockManager, RowBatch, Savepoint, TxnOptions, ViewId};
-use base::env::{LocalBoxFuture, Reactor, Stream};
+use base::env::Stream;
 use base::ids::FIRST_GROUP;
 use base::{Debt, Durability, Error, ErrorClass, NodeId, Result, Term};
+use raft::planted::{is_planted, Bug};
+use spanning::SpanningId;
 
 use super::calls::{encode_answer, Answer, Call, Condition, Number};
 use super::link::Connection;
+use super::prepare::{Part, Prepared};
 use super::{Access, Branch, Branching};
 use crate::engine::{KvEngine, Neighbours};
 use crate::group::{not_leader, Group};
@@ -134,7 +137,7 @@ async fn converse(
     let has_panicked = Rc::new(Cell::new(false));
     let panicked = has_panicked.clone();
     let body = move || {
-        let ended = coro::catch_panic(|| transaction(&*groups, &handed, &interrupted));
+        let ended = coro::catch_panic(|| transaction(&*groups, from, &handed, &interrupted));
         if let Err(panic) = ended {
             panicked.set(true);
             let error = Error::internal(panic);
@@ -227,8 +230,11 @@ impl Mailbox {
 }
 
 /// Does what comes in, until the transaction is over.
-fn transaction(groups: &dyn Neighbours, mailbox: &Mailbox, interrupts: &Interrupts) {
-    let mut serving = Serving::default();
+fn transaction(groups: &dyn Neighbours, from: NodeId, mailbox: &Mailbox, interrupts: &Interrupts) {
+    let mut serving = Serving {
+        from,
+        ..Serving::default()
+    };
     loop {
         mailbox.is_at_work.set(false);
         interrupts.clear_statement();
@@ -266,6 +272,8 @@ fn transaction(groups: &dyn Neighbours, mailbox: &Mailbox, interrupts: &Interrup
 /// A transaction's branch, and what its savepoints and views are called by whoever has begun it.
 #[derive(Default)]
 struct Serving {
+    /// The node that has begun it.
+    from: NodeId,
     branch: Option<Box<Branch>>,
     engine: Option<Arc<KvEngine>>,
     savepoints: Vec<(Number, Savepoint)>,
@@ -336,18 +344,37 @@ impl Serving {
 
     /// It is over, and its group has something to write that nobody here waits for.
     fn over(&mut self, committed: Debt) {
-        if let Some(engine) = &self.engine {
-            let settled = engine.settle(committed.clone(), Durability::On);
-            let settle = move || -> LocalBoxFuture<'static, ()> {
-                Box::pin(async move {
-                    // Whoever waits for it hears of it by itself.
-                    let _ = settled.await;
-                })
-            };
-            let env = engine.group().env();
-            env.spawn(Reactor::Group, "commit of another node", Box::new(settle));
+        if let Some(engine) = self
+            .engine
+            .as_ref()
+            .filter(|_| !is_planted(Bug::PartUncommitted))
+        {
+            engine.push(committed.clone());
         }
         self.committed = committed;
+    }
+
+    /// What there is to say of a part, as soon as it is on disk here, or it is known anyhow what becomes
+    /// of it.
+    fn prepared(&self, id: SpanningId) -> Prepared {
+        let mut prepared = Prepared::default();
+        let Some(group) = self.engine.as_ref().map(|engine| engine.group()) else {
+            return prepared;
+        };
+        let mut parts = self.committed.groups();
+        let Some(part) = parts.find(|part| part.group == group.id()) else {
+            return prepared;
+        };
+        let has_flushed = || coro::wait_uninterrupted(group.has_flushed(part.position));
+        if is_planted(Bug::PartUncommitted) || has_flushed() {
+            let standing = group.prepared().newest();
+            let part = standing.parts().find(|part| part.id == id);
+            if let Some(part) = part {
+                prepared.proposed = part.proposed;
+                prepared.voters = group.settled_voters();
+            }
+        }
+        prepared
     }
 
     fn act(&mut self, groups: &dyn Neighbours, call: Call) -> Result<Answer> {
@@ -507,9 +534,14 @@ impl Serving {
             }
             Call::Build(build) => Answer::Built(self.access()?.build(&build)?),
             Call::PreparePart(preparing) => {
-                let prepared = self.take()?.prepare_part(&preparing)?;
-                self.over(prepared);
-                Answer::Done
+                if let Some(engine) = &self.engine {
+                    engine.group().need(self.from);
+                }
+                match self.take()?.prepare_part(&preparing)? {
+                    Part::Appended(debt) => self.over(debt),
+                    Part::Asked(_) => return Err(Error::internal("a branch of a branch")),
+                }
+                Answer::Prepared(self.prepared(preparing.id))
             }
             Call::Commit(durability) => {
                 let committed = self.take()?.commit(durability)?;
