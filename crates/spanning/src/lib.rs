@@ -22,7 +22,7 @@
 //! outcomes that somebody may still ask for, the clock and its ceiling. A [`Leader`] is what its
 //! leader remembers beside that, for as long as its term lasts.
 //!
-//! A vote is known half a round trip earlier where replicas tell the coordinator themselves what they
+//! A vote is known half a round trip earlier where the coordinator hears of replicas themselves what they
 //! have flushed ([`Flushed`]): a majority that had a prepare on disk in the named term has committed it.
 //!
 //! # When a leader is lost

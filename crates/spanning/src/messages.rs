@@ -42,7 +42,7 @@ pub enum Vote {
     Refused,
 }
 
-/// A replica has a prepare on disk. Each says so to the coordinator as well as to its own leader, which
+/// A replica has a prepare on disk. Where the coordinator hears of it before the group's leader, that
 /// saves half a round trip: with three voters, of which the coordinator's node is one, a commit takes one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flushed {
@@ -54,8 +54,7 @@ pub struct Flushed {
     pub term: Term,
     /// The replica's node.
     pub node: NodeId,
-    /// How many voters the group has. While a change of membership is not committed nobody says
-    /// anything.
+    /// How many voters the group has. While a change of membership is not committed nothing counts.
     pub voters: usize,
     /// The timestamp that the prepare proposes.
     pub proposed: Timestamp,

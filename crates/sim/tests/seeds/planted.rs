@@ -16,9 +16,9 @@ const RECORDED: &str = include_str!("planted.txt");
 const MIXES: [(&str, &str); 7] = [
     ("deposed.toml", include_str!("deposed.toml")),
     ("files.toml", include_str!("files.toml")),
-    ("groups-apart.toml", include_str!("groups-apart.toml")),
     ("groups.toml", include_str!("groups.toml")),
     ("leases.toml", include_str!("leases.toml")),
+    ("parts.toml", include_str!("parts.toml")),
     ("sound.toml", include_str!("sound.toml")),
     ("transfers.toml", include_str!("transfers.toml")),
 ];
