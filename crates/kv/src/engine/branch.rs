@@ -13,7 +13,9 @@
 //! # One state of several groups
 //! Each branch *looks*: what is visible and what stands there, whose outcome it waits for. The greatest
 //! timestamp that any look brings is that of the state; each branch then finds what its group shows at
-//! that timestamp, and only when all have found it does the statement begin with it ([`agree`]).
+//! that timestamp, and only when all have found it does the statement begin with it ([`agree`]). The
+//! branches of this node look first, and whoever is asked is told the greatest timestamp so far, so the
+//! last one has found what it shows when it answers: a state of one other node's group is one message.
 //!
 //! # What it leaves out
 //! A branch does not move: it ends with the term in which its group's leader began it.
@@ -67,6 +69,18 @@ pub trait Branching {
     /// Its group.
     fn group(&self) -> GroupId;
 
+    /// Whether this node leads that.
+    fn is_here(&self) -> bool;
+
+    /// Whether it is sure that it has begun.
+    fn has_begun(&self) -> bool;
+
+    /// Waits until that is sure.
+    ///
+    /// # Errors
+    /// 40001 where its leader cannot be reached or leads no longer.
+    fn confirm(&mut self) -> Result<()>;
+
     /// Its rows and locks.
     fn access(&mut self) -> &mut dyn Access;
 
@@ -82,7 +96,7 @@ pub trait Branching {
     /// As [`Transaction::begin_statement`], of this group by itself.
     ///
     /// # Errors
-    /// As there.
+    /// As there; of another node's branch, whatever is asked next has them.
     fn begin_statement(&mut self) -> Result<()>;
 
     /// As [`Transaction::next_command`].
@@ -95,11 +109,11 @@ pub trait Branching {
     fn expect_snapshot(&mut self);
 
     /// Looks at what is there, and waits for what stands; the timestamp below which the state of all
-    /// groups must not be, or none where that is forgotten already.
+    /// groups must not be, at least `heard`, or none where that is forgotten already.
     ///
     /// # Errors
     /// As [`Group::snapshot`]; the interrupt that ended the wait.
-    fn look(&mut self) -> Result<Option<Timestamp>>;
+    fn look(&mut self, heard: Timestamp) -> Result<Option<Timestamp>>;
 
     /// Finds what the group shows at a timestamp that is not below what [`Branching::look`] said;
     /// false where that is forgotten.
@@ -111,7 +125,7 @@ pub trait Branching {
     /// Begins a statement with what [`Branching::find_view`] found.
     ///
     /// # Errors
-    /// As [`Txn::begin_statement_with`].
+    /// As [`Txn::begin_statement_with`]; of another node's branch, whatever is asked next has them.
     fn take_view(&mut self) -> Result<()>;
 
     /// Whether what [`Branching::find_view`] found is what the statement at work sees.
@@ -167,10 +181,13 @@ pub trait Branching {
 pub fn agree(branches: &mut [&mut dyn Branching], heard: Timestamp) -> Result<Timestamp> {
     'anew: for _ in 0..LOOKS_MAX {
         let mut timestamp = heard;
-        for branch in &mut *branches {
-            match branch.look()? {
-                Some(settled) => timestamp = timestamp.max(settled),
-                None => continue 'anew,
+        for is_here in [true, false] {
+            let asked = branches.iter_mut().filter(|one| one.is_here() == is_here);
+            for branch in asked {
+                match branch.look(timestamp)? {
+                    Some(settled) => timestamp = settled,
+                    None => continue 'anew,
+                }
             }
         }
         for branch in &mut *branches {
@@ -214,6 +231,18 @@ impl Branching for Branch {
         self.engine.group.id()
     }
 
+    fn is_here(&self) -> bool {
+        true
+    }
+
+    fn has_begun(&self) -> bool {
+        true
+    }
+
+    fn confirm(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     fn access(&mut self) -> &mut dyn Access {
         &mut *self.txn
     }
@@ -246,10 +275,11 @@ impl Branching for Branch {
         self.txn.expect_snapshot();
     }
 
-    fn look(&mut self) -> Result<Option<Timestamp>> {
+    fn look(&mut self, heard: Timestamp) -> Result<Option<Timestamp>> {
         self.found = None;
         let look = self.look.insert(self.engine.group.look()?);
-        look.settled()
+        let settled = look.settled()?;
+        Ok(settled.map(|settled| settled.max(heard)))
     }
 
     fn find_view(&mut self, at: Timestamp) -> Result<bool> {

@@ -52,7 +52,7 @@ use base::engine::{
     SequencePosition, SequenceSpec, SequenceValues, Sequences, SessionLocks, StorageMonitor,
     StorageStatus, Transaction, Transactions, TreeSize, TxnOptions, Writing, XidStatus,
 };
-use base::env::{sleep, BoxFuture};
+use base::env::{sleep, BoxFuture, Instant};
 use base::ids::FIRST_GROUP;
 use base::sync::Mutex;
 use base::{
@@ -139,33 +139,18 @@ impl Database {
         groups.map_or_else(|| vec![self.first.clone()], |groups| groups.engines())
     }
 
-    /// A branch of a transaction in a group, as soon as anybody leads that; and whether that is here.
-    ///
-    /// # Errors
-    /// 57P03 when nobody does for a while; the interrupt that ended the wait.
-    fn begin_branch(
-        self: &Arc<Self>,
-        group: GroupId,
-        options: TxnOptions,
-    ) -> Result<(Box<dyn Branching>, bool)> {
-        let env = self.first.group().env().clone();
-        let deadline = env.now().after(LEADERSHIP_WAIT_MAX);
-        loop {
-            if let Some(begun) = self.try_branch(group, options)? {
-                return Ok(begun);
-            }
-            // Whoever leads the first no more has nothing to wait for.
-            self.home()?;
-            if env.now() >= deadline {
-                let message = format!("group {group} has no leader that can be reached");
-                let hint = "It has one as soon as a majority of its voters is there.";
-                return Err(Error::new(SqlState::CANNOT_CONNECT_NOW, message).with_hint(hint));
-            }
-            coro::wait(sleep(&*env, LOOK_EVERY))?;
+    /// How long somebody waits for a leader of a group.
+    fn patience(&self, group: GroupId) -> Patience<'_> {
+        let now = self.first.group().env().now();
+        Patience {
+            database: self,
+            group,
+            until: now.after(LEADERSHIP_WAIT_MAX),
         }
     }
 
-    /// The same, if there is a leader now that takes it.
+    /// A branch of a transaction in a group, if there is a leader now that can be reached. Whether that
+    /// takes it, is sure once it is [`confirmed`](Branching::confirm).
     ///
     /// # Errors
     /// The interrupt that ended the wait; whatever else than leadership is in the way.
@@ -173,7 +158,7 @@ impl Database {
         self: &Arc<Self>,
         group: GroupId,
         options: TxnOptions,
-    ) -> Result<Option<(Box<dyn Branching>, bool)>> {
+    ) -> Result<Option<Box<dyn Branching>>> {
         let Some(engine) = self.engine(group) else {
             return Ok(None);
         };
@@ -181,7 +166,7 @@ impl Database {
             return match engine.begin_branch(options) {
                 Ok(mut txn) => {
                     txn.set_numbering(self.first.group().clone());
-                    Ok(Some((Box::new(Branch::new(engine, txn)), true)))
+                    Ok(Some(Box::new(Branch::new(engine, txn))))
                 }
                 // It was handed over meanwhile.
                 Err(error) if error.is_failover() => Ok(None),
@@ -193,7 +178,7 @@ impl Database {
         };
         let waiting = Box::new(Waiting::of(self, options.session));
         match RemoteBranch::begin(place, self.home()?, options, waiting) {
-            Ok(branch) => Ok(Some((Box::new(branch), false))),
+            Ok(branch) => Ok(Some(Box::new(branch))),
             Err(error) if error.is_failover() => Ok(None),
             Err(error) => Err(error),
         }
@@ -244,8 +229,8 @@ impl Database {
             return self.commit_alone(&self.first, || txn.commit(durability));
         }
         let durability = durability.max(Durability::On);
-        let spreads = others.iter().any(|one| !one.is_here);
-        let mut awaited: Vec<_> = (others.iter().filter(|one| one.is_here))
+        let spreads = others.iter().any(|one| !one.branch.is_here());
+        let mut awaited: Vec<_> = (others.iter().filter(|one| one.branch.is_here()))
             .filter_map(|one| self.engine(one.branch.group()))
             .collect();
         let changes_catalog = first
@@ -373,6 +358,33 @@ impl Database {
                 Ok((self.engine(part.group).ok_or_else(absent)?, debt))
             }
         }
+    }
+}
+
+/// Somebody waits until a group is led.
+struct Patience<'a> {
+    database: &'a Database,
+    group: GroupId,
+    until: Instant,
+}
+
+impl Patience<'_> {
+    /// Waits a moment.
+    ///
+    /// # Errors
+    /// 57P03 when it has taken too long; 40001 where this node does not lead the first group any more;
+    /// the interrupt that ended the wait.
+    fn wait(&self) -> Result<()> {
+        // Whoever leads the first no more has nothing to wait for.
+        self.database.home()?;
+        let env = self.database.first.group().env();
+        if env.now() >= self.until {
+            let message = format!("group {} has no leader that can be reached", self.group);
+            let hint = "It has one as soon as a majority of its voters is there.";
+            return Err(Error::new(SqlState::CANNOT_CONNECT_NOW, message).with_hint(hint));
+        }
+        coro::wait(sleep(&**env, LOOK_EVERY))?;
+        Ok(())
     }
 }
 

@@ -6,10 +6,12 @@
 //!
 //! ```text
 //! n1 (session)                                  n2 (leads group 2)
-//!   Begin group 2 ─────────────────────────────►
-//!                 ◄───────────────────────────── Begun, term 7
-//!   Savepoint, LockTable 40, RowExclusive ─────►
-//!                 ◄───────────────────────────── Flag true
+//!   Begin group 2, LockTable 40, RowExclusive ─►
+//!                 ◄───────────────────────────── Flag true; it has begun in term 7
+//!   Look 1041 ─────────────────────────────────►
+//!                 ◄───────────────────────────── Timestamp 1044: found what is shown there
+//!   TakeView, Savepoint, LockRow 40, key … ────►
+//!                 ◄───────────────────────────── Locked
 //!   NextCommand, Insert 40, key, row ──────────►   waits for a lock …
 //!   Cancel ────────────────────────────────────►   … no more
 //!                 ◄───────────────────────────── an error
@@ -63,8 +65,6 @@ pub(super) type Number = u32;
 /// What a transaction says to one of its branches.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Call {
-    /// A transaction begins in a group, of a session whose node leads the first group in a term.
-    Begin(GroupId, Term, TxnOptions),
     /// The statement that waits for an answer is not to wait any more.
     Cancel,
     /// For whom a session waits in a group.
@@ -83,11 +83,17 @@ pub(super) enum Call {
     DropView(Number),
     /// The transaction is over, and what it has done here is taken back.
     End,
-    // These are answered.
+    // What is wrong with these, the next answer says.
+    /// A transaction begins in a group, of a session whose node leads the first group in a term.
+    Begin(GroupId, Term, TxnOptions),
     BeginStatement,
-    Look,
-    FindView(Timestamp),
     TakeView,
+    // These are answered.
+    /// What was said before is heard of.
+    Confirm,
+    /// Looks, and finds what is shown at what that gives.
+    Look(Timestamp),
+    FindView(Timestamp),
     HasSameView,
     IsSafe,
     KeepView(Number),
@@ -133,6 +139,9 @@ impl Call {
                 | Call::Withdraw(_)
                 | Call::DropView(_)
                 | Call::End
+                | Call::Begin(..)
+                | Call::BeginStatement
+                | Call::TakeView
         )
     }
 }
@@ -142,8 +151,6 @@ impl Call {
 pub(super) enum Answer {
     Done,
     Flag(bool),
-    /// The term in which the group is led.
-    Begun(Term),
     Timestamp(Option<Timestamp>),
     Row(Option<Vec<u8>>),
     Rows(RowBatch, Option<KeyRange>),
@@ -159,6 +166,8 @@ pub(super) enum Answer {
 /// What is known of a branch after each call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Condition {
+    /// The term in which its group is led; 0 where it has not begun.
+    pub term: Term,
     /// What its replies rest on and what is not committed yet.
     pub debt: Debt,
     /// It has seen something.
@@ -452,8 +461,12 @@ impl Call {
                 14
             }
             Call::End => 15,
+            Call::Confirm => 22,
             Call::BeginStatement => 16,
-            Call::Look => 17,
+            Call::Look(heard) => {
+                put_signed(out, heard.0);
+                17
+            }
             Call::FindView(at) => {
                 put_signed(out, at.0);
                 18
@@ -596,7 +609,8 @@ impl Call {
             14 => Call::DropView(r.varint_as()?),
             15 => Call::End,
             16 => Call::BeginStatement,
-            17 => Call::Look,
+            22 => Call::Confirm,
+            17 => Call::Look(Timestamp(r.signed()?)),
             18 => Call::FindView(Timestamp(r.signed()?)),
             19 => Call::TakeView,
             20 => Call::HasSameView,
@@ -692,6 +706,7 @@ pub(super) fn encode_answer(answer: &Result<Answer>, condition: &Condition) -> V
 
 fn encoded(answer: &Result<Answer>, condition: &Condition) -> Vec<u8> {
     let mut out = vec![0];
+    put_varint(&mut out, condition.term.0);
     put_debt(&mut out, &condition.debt);
     put_flag(&mut out, condition.has_snapshot);
     put_flag(&mut out, condition.stake.has_written);
@@ -705,10 +720,6 @@ fn encoded(answer: &Result<Answer>, condition: &Condition) -> Vec<u8> {
         Ok(Answer::Flag(flag)) => {
             put_flag(&mut out, *flag);
             2
-        }
-        Ok(Answer::Begun(term)) => {
-            put_varint(&mut out, term.0);
-            3
         }
         Ok(Answer::Timestamp(timestamp)) => {
             put_flag(&mut out, timestamp.is_some());
@@ -796,6 +807,7 @@ pub(super) fn decode_answer(frame: &[u8]) -> Result<(Result<Answer>, Condition)>
     let r = &mut reader;
     let kind = r.u8()?;
     let condition = Condition {
+        term: Term(r.varint()?),
         debt: debt(r)?,
         has_snapshot: flag(r)?,
         stake: Stake {
@@ -807,7 +819,6 @@ pub(super) fn decode_answer(frame: &[u8]) -> Result<(Result<Answer>, Condition)>
         0 => return Ok((Err(error(r)?), condition)),
         1 => Answer::Done,
         2 => Answer::Flag(flag(r)?),
-        3 => Answer::Begun(Term(r.varint()?)),
         4 => {
             let (is_there, timestamp) = (flag(r)?, Timestamp(r.signed()?));
             Answer::Timestamp(Some(timestamp).filter(|_| is_there))

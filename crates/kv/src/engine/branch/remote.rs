@@ -68,7 +68,6 @@ pub(in super::super) struct Place {
 /// A branch in a group that another node leads.
 pub(in super::super) struct RemoteBranch {
     place: Place,
-    term: Term,
     circles: Box<dyn Circles>,
     /// None once it is over or lost.
     connection: RefCell<Option<Connection>>,
@@ -76,6 +75,8 @@ pub(in super::super) struct RemoteBranch {
     posted: RefCell<Vec<u8>>,
     debt: Debt,
     condition: Condition,
+    /// At which timestamp it has found what is shown.
+    found: Option<Timestamp>,
     last_savepoint: u32,
     last_view: u32,
 }
@@ -244,34 +245,31 @@ pub(in super::super) fn ask_blockers(
 }
 
 impl RemoteBranch {
-    /// Begins one, of a session whose node leads the first group in `home`.
+    /// Begins one, of a session whose node leads the first group in `home`. Whether it has begun, the
+    /// answer to the first call tells.
     ///
     /// # Errors
-    /// 40001 where that node does not lead, or cannot be reached.
+    /// 40001 where that node cannot be reached.
     pub fn begin(
         place: Place,
         home: Term,
         options: TxnOptions,
         circles: Box<dyn Circles>,
     ) -> Result<RemoteBranch> {
-        let mut frame = Vec::new();
-        Call::Begin(place.group.id(), home, options).encode(&mut frame);
-        let mut connection = Some(place.connected()?);
-        let (answer, _) = place.exchange(&mut connection, &frame, Wait::With(&*circles))?;
-        match answer? {
-            Answer::Begun(term) => Ok(RemoteBranch {
-                place,
-                term,
-                circles,
-                connection: RefCell::new(connection),
-                posted: RefCell::default(),
-                debt: Debt::NONE,
-                condition: Condition::default(),
-                last_savepoint: 0,
-                last_view: 0,
-            }),
-            _ => unexpected(),
-        }
+        let begin = Call::Begin(place.group.id(), home, options);
+        let branch = RemoteBranch {
+            connection: RefCell::new(Some(place.connected()?)),
+            place,
+            circles,
+            posted: RefCell::default(),
+            debt: Debt::NONE,
+            condition: Condition::default(),
+            found: None,
+            last_savepoint: 0,
+            last_view: 0,
+        };
+        branch.post(&begin);
+        Ok(branch)
     }
 
     /// Says what nobody has to answer.
@@ -386,6 +384,21 @@ impl Branching for RemoteBranch {
         self.place.group.id()
     }
 
+    fn is_here(&self) -> bool {
+        false
+    }
+
+    fn has_begun(&self) -> bool {
+        self.condition.term > Term(0)
+    }
+
+    fn confirm(&mut self) -> Result<()> {
+        match self.has_begun() {
+            true => Ok(()),
+            false => self.ask_done(&Call::Confirm),
+        }
+    }
+
     fn access(&mut self) -> &mut dyn Access {
         self
     }
@@ -403,7 +416,9 @@ impl Branching for RemoteBranch {
     }
 
     fn begin_statement(&mut self) -> Result<()> {
-        self.ask_done(&Call::BeginStatement)
+        self.condition.has_snapshot = true;
+        self.post(&Call::BeginStatement);
+        Ok(())
     }
 
     fn next_command(&mut self) {
@@ -418,19 +433,26 @@ impl Branching for RemoteBranch {
         self.post(&Call::ExpectSnapshot);
     }
 
-    fn look(&mut self) -> Result<Option<Timestamp>> {
-        match self.ask(&Call::Look)? {
-            Answer::Timestamp(timestamp) => Ok(timestamp),
-            _ => unexpected(),
+    fn look(&mut self, heard: Timestamp) -> Result<Option<Timestamp>> {
+        match self.ask(&Call::Look(heard))? {
+            Answer::Timestamp(timestamp) => self.found = timestamp,
+            _ => return unexpected(),
         }
+        Ok(self.found)
     }
 
     fn find_view(&mut self, at: Timestamp) -> Result<bool> {
-        self.ask_flag(&Call::FindView(at))
+        if self.found == Some(at) {
+            return Ok(true);
+        }
+        self.found = self.ask_flag(&Call::FindView(at))?.then_some(at);
+        Ok(self.found.is_some())
     }
 
     fn take_view(&mut self) -> Result<()> {
-        self.ask_done(&Call::TakeView)
+        self.condition.has_snapshot = true;
+        self.post(&Call::TakeView);
+        Ok(())
     }
 
     fn has_same_view(&mut self) -> Result<bool> {
@@ -453,7 +475,7 @@ impl Branching for RemoteBranch {
     fn participant(&self) -> Result<Participant> {
         Ok(Participant {
             group: self.group(),
-            term: self.term,
+            term: self.condition.term,
         })
     }
 

@@ -251,7 +251,7 @@ fn transaction(groups: &dyn Neighbours, from: NodeId, mailbox: &Mailbox, interru
             }
             let is_answered = call.is_answered();
             let is_last = matches!(call, Call::PreparePart(_) | Call::Commit(_));
-            let mut answer = serving.act(groups, call);
+            let mut answer = serving.next(groups, call);
             if let Err(error) = &answer {
                 if error.class() == ErrorClass::Node {
                     serving.stop(error);
@@ -276,8 +276,12 @@ struct Serving {
     from: NodeId,
     branch: Option<Box<Branch>>,
     engine: Option<Arc<KvEngine>>,
+    /// In which its group is led; 0 where it has not begun.
+    term: Term,
     savepoints: Vec<(Number, Savepoint)>,
     views: Vec<(Number, ViewId)>,
+    /// How it or the statement at work has failed to begin, as long as nobody has heard of it.
+    failed: Option<Error>,
     /// What the commit rests on.
     committed: Debt,
 }
@@ -315,6 +319,7 @@ impl Serving {
     fn condition(&self) -> Condition {
         let (Some(branch), Some(engine)) = (&self.branch, &self.engine) else {
             return Condition {
+                term: self.term,
                 debt: self.committed.clone(),
                 ..Condition::default()
             };
@@ -327,19 +332,20 @@ impl Serving {
             }
         }
         Condition {
+            term: self.term,
             debt,
             has_snapshot: branch.has_snapshot(),
             stake: branch.stake(),
         }
     }
 
-    fn begin(&mut self, engine: Arc<KvEngine>, options: TxnOptions) -> Result<Term> {
+    fn begin(&mut self, engine: Arc<KvEngine>, options: TxnOptions) -> Result<()> {
         let txn = engine.begin_branch(options)?;
         let branch = Box::new(Branch::new(engine.clone(), txn));
-        let term = branch.participant()?.term;
+        self.term = branch.participant()?.term;
         self.branch = Some(branch);
         self.engine = Some(engine);
-        Ok(term)
+        Ok(())
     }
 
     /// It is over, and its group has something to write that nobody here waits for.
@@ -352,6 +358,25 @@ impl Serving {
             engine.push(committed.clone());
         }
         self.committed = committed;
+    }
+
+    /// Does what it is asked; or says, instead, how it or the statement at work has failed to begin.
+    fn next(&mut self, groups: &dyn Neighbours, call: Call) -> Result<Answer> {
+        let begins = matches!(
+            call,
+            Call::Begin(..) | Call::BeginStatement | Call::TakeView
+        );
+        if begins || matches!(call, Call::RollbackTo(_)) {
+            self.failed = None;
+        }
+        if let Some(error) = self.failed.take_if(|_| call.is_answered()) {
+            return Err(error);
+        }
+        let done = self.act(groups, call);
+        if begins {
+            self.failed = done.as_ref().err().cloned();
+        }
+        done
     }
 
     /// What there is to say of a part, as soon as it is on disk here, or it is known anyhow what becomes
@@ -381,9 +406,10 @@ impl Serving {
         Ok(match call {
             Call::Begin(group, _, options) => {
                 let engine = groups.engine(group).ok_or_else(not_leader)?;
-                Answer::Begun(self.begin(engine, options)?)
+                self.begin(engine, options)?;
+                Answer::Done
             }
-            Call::Blockers(..) | Call::Cancel | Call::End => Answer::Done,
+            Call::Confirm | Call::Blockers(..) | Call::Cancel | Call::End => Answer::Done,
             Call::SetOptions(options) => {
                 self.branch()?.set_options(options);
                 Answer::Done
@@ -439,7 +465,14 @@ impl Serving {
                 self.branch()?.begin_statement()?;
                 Answer::Done
             }
-            Call::Look => Answer::Timestamp(self.branch()?.look()?),
+            Call::Look(heard) => {
+                let branch = self.branch()?;
+                let shown = match branch.look(heard)? {
+                    Some(at) => branch.find_view(at)?.then_some(at),
+                    None => None,
+                };
+                Answer::Timestamp(shown)
+            }
             Call::FindView(at) => Answer::Flag(self.branch()?.find_view(at)?),
             Call::TakeView => {
                 self.branch()?.take_view()?;

@@ -49,8 +49,6 @@ fn of_one_group(what: &str) -> Error {
 pub(super) struct Joined {
     /// The branch.
     pub branch: Box<dyn Branching>,
-    /// This node leads the group.
-    pub is_here: bool,
     savepoints: Vec<(Savepoint, Savepoint)>,
     views: Vec<(ViewId, ViewId)>,
     /// What it sees is of the state that the statement sees.
@@ -178,12 +176,34 @@ impl DatabaseTxn {
         }
     }
 
-    /// Joins a group that it has not touched yet.
-    fn join(&mut self, group: GroupId) -> Result<Place> {
-        let options = self.options_of_others();
-        let (branch, is_here) = self.database.begin_branch(group, options)?;
-        self.add(branch, is_here);
-        Ok(self.joined.len())
+    /// Joins a group that it has not touched yet, as soon as somebody leads that, by what it does there
+    /// first.
+    ///
+    /// # Errors
+    /// 57P03 when nobody leads it for a while; the interrupt that ended the wait; as `first`.
+    fn join<R>(
+        &mut self,
+        group: GroupId,
+        mut first: impl FnMut(&mut dyn Branching) -> Result<R>,
+    ) -> Result<(Place, R)> {
+        let (database, options) = (self.database.clone(), self.options_of_others());
+        let patience = database.patience(group);
+        loop {
+            if let Some(branch) = database.try_branch(group, options)? {
+                self.add(branch);
+                let place = self.joined.len();
+                let done = first(self.branch(place));
+                self.owe_branch(place);
+                match done {
+                    // It was led by somebody else meanwhile.
+                    Err(error) if error.is_failover() && !self.branch(place).has_begun() => {
+                        self.joined.pop();
+                    }
+                    done => return done.map(|done| (place, done)),
+                }
+            }
+            patience.wait()?;
+        }
     }
 
     /// What becomes of a transaction is noted in the first group.
@@ -194,13 +214,12 @@ impl DatabaseTxn {
         }
     }
 
-    fn add(&mut self, mut branch: Box<dyn Branching>, is_here: bool) {
+    fn add(&mut self, mut branch: Box<dyn Branching>) {
         branch.access().set_lock_timeout(self.lock_timeout);
         let begun = |all: &Savepoint| (*all, branch.access().savepoint());
         let savepoints = self.savepoints.iter().map(begun).collect();
         self.joined.push(Joined {
             branch,
-            is_here,
             savepoints,
             views: Vec::new(),
             is_shown: false,
@@ -211,7 +230,7 @@ impl DatabaseTxn {
     fn touch(&mut self, group: GroupId) -> Result<Place> {
         let place = match self.place_of(group) {
             Some(place) => place,
-            None => self.join(group)?,
+            None => self.join(group, |branch| branch.confirm())?.0,
         };
         if self.has_begun && !self.branch_ref(place).has_snapshot() {
             if self.keeps_its_snapshot() {
@@ -287,8 +306,14 @@ impl DatabaseTxn {
         for group in self.database.led_groups() {
             if self.place_of(group).is_none() {
                 // Who comes to touch a group that could not join hears so then.
-                if let Some((branch, is_here)) = self.database.try_branch(group, options)? {
-                    self.add(branch, is_here);
+                let Some(branch) = self.database.try_branch(group, options)? else {
+                    continue;
+                };
+                self.add(branch);
+                let place = self.joined.len();
+                match self.branch(place).confirm() {
+                    Err(error) if error.is_failover() => drop(self.joined.pop()),
+                    confirmed => confirmed?,
                 }
             }
         }
@@ -439,7 +464,8 @@ impl Transaction for DatabaseTxn {
         let (stakes, writes) = this.stakes();
         let mut joined = this.joined.iter().zip(&stakes[1..]);
         // What another node has of it is decided where it is known what became of it.
-        let elsewhere = writes && joined.any(|(one, stake)| stake.is_part() && !one.is_here);
+        let elsewhere =
+            writes && joined.any(|(one, stake)| stake.is_part() && !one.branch.is_here());
         let first_is_part = match writes {
             true => elsewhere || stakes[0].is_part(),
             // Whoever has asked for an id has written nothing, perhaps.
@@ -629,11 +655,11 @@ impl Locking for DatabaseTxn {
     fn lock_table(&mut self, tree: TreeId, mode: TableLock, wait: LockWait) -> Result<bool> {
         let group = tree.group();
         // It need not see anything there yet.
-        let place = match self.place_of(group) {
-            Some(place) => place,
-            None => self.join(group)?,
+        let lock = |txn: &mut dyn Access| txn.lock_table(tree, mode, wait);
+        let (place, locked) = match self.place_of(group) {
+            Some(place) => (place, self.in_branch(place, lock)?),
+            None => self.join(group, |branch| lock(branch.access()))?,
         };
-        let locked = self.in_branch(place, |txn| txn.lock_table(tree, mode, wait))?;
         if place != 0 {
             // Whoever has held it may have changed the catalog as well, and has given it up as soon as
             // its part of this group was resolved.
