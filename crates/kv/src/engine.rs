@@ -410,8 +410,8 @@ impl LockManager for KvEngine {
         self.serial.snapshot_blockers(session)
     }
 
-    fn lock_infos(&self) -> Vec<LockInfo> {
-        self.locks.infos()
+    fn lock_infos(&self) -> Result<Vec<LockInfo>> {
+        Ok(self.locks.infos())
     }
 }
 

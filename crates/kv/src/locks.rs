@@ -89,6 +89,7 @@ use base::{Error, ErrorClass, Key, Lsn, Result, SessionId, SqlState, Term, Times
 
 use announced::{is_announced, Announcements};
 use deadlock::Step;
+pub(crate) use modes::mode_named;
 use modes::{Mode, Modes};
 use owner::Owner;
 use queue::{Answer, Lock, Outcome, Ticket};

@@ -184,10 +184,18 @@ impl LockManager for StandbyEngine {
             .map_or_else(|_| Vec::new(), |locks| locks.snapshot_blockers(session))
     }
 
-    fn lock_infos(&self) -> Vec<LockInfo> {
-        self.leader
-            .locks()
-            .map_or_else(|_| Vec::new(), |locks| locks.lock_infos())
+    fn blockers_everywhere(&self, session: SessionId) -> Result<Vec<SessionId>> {
+        match self.leader.locks() {
+            Ok(locks) => locks.blockers_everywhere(session),
+            Err(_) => Ok(Vec::new()),
+        }
+    }
+
+    fn lock_infos(&self) -> Result<Vec<LockInfo>> {
+        match self.leader.locks() {
+            Ok(locks) => locks.lock_infos(),
+            Err(_) => Ok(Vec::new()),
+        }
     }
 }
 

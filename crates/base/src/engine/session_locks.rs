@@ -109,12 +109,25 @@ pub trait LockManager: Send + Sync {
     /// 0A000 on a standby.
     fn session_locks(&self, session: SessionId) -> Result<Box<dyn SessionLocks>>;
 
-    /// The sessions that a session waits for, each once; none when it waits for no lock.
+    /// The sessions that a session waits for in what this node leads, each once; none when it waits for
+    /// no lock there.
     fn blockers(&self, session: SessionId) -> Vec<SessionId>;
+
+    /// The same, wherever it waits.
+    ///
+    /// # Errors
+    /// The interrupt that ended the wait for an answer of other nodes.
+    fn blockers_everywhere(&self, session: SessionId) -> Result<Vec<SessionId>> {
+        Ok(self.blockers(session))
+    }
 
     /// The sessions whose transactions a DEFERRABLE transaction of this session waits for.
     fn snapshot_blockers(&self, session: SessionId) -> Vec<SessionId>;
 
-    /// All locks that are held or waited for.
-    fn lock_infos(&self) -> Vec<LockInfo>;
+    /// All locks that are held or waited for, wherever that is; those of groups without a leader are left
+    /// out.
+    ///
+    /// # Errors
+    /// As [`LockManager::blockers_everywhere`].
+    fn lock_infos(&self) -> Result<Vec<LockInfo>>;
 }

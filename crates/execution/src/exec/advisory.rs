@@ -119,7 +119,10 @@ fn session_of(args: &[Datum]) -> Option<SessionId> {
 
 fn blockers(cx: &Exec<'_>, args: &[Datum]) -> Result<Vec<SessionId>> {
     let locks = cx.host.shared().engine.locks()?;
-    Ok(session_of(args).map_or_else(Vec::new, |session| locks.blockers(session)))
+    match session_of(args) {
+        Some(session) => locks.blockers_everywhere(session),
+        None => Ok(Vec::new()),
+    }
 }
 
 fn snapshot_blockers(cx: &Exec<'_>, args: &[Datum]) -> Result<Vec<SessionId>> {

@@ -58,7 +58,10 @@ pub(super) fn locks(catalog: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
         row
     };
     let locks = cx.host.shared().engine.locks.as_deref();
-    let infos = locks.map_or_else(Vec::new, |locks| locks.lock_infos());
+    let infos = match locks {
+        Some(locks) => locks.lock_infos()?,
+        None => Vec::new(),
+    };
     let rows = infos.into_iter().map(row);
     let own = sessions
         .iter()

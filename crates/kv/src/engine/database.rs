@@ -63,7 +63,7 @@ use base::{
 use super::across::{append_parts, Appended};
 use super::branch::link::{Connections, Links};
 use super::branch::prepare::Elsewhere;
-use super::branch::remote::{Place, RemoteBranch};
+use super::branch::remote::{ask_locks, Place, RemoteBranch};
 use super::branch::{Branch, Branching};
 use super::{KvEngine, Neighbours};
 use crate::gate::outcome_unknown;
@@ -523,11 +523,25 @@ impl LockManager for Database {
         self.first.snapshot_blockers(session)
     }
 
-    fn lock_infos(&self) -> Vec<LockInfo> {
-        let engines = self.engines();
-        engines
-            .iter()
-            .flat_map(|engine| engine.lock_infos())
-            .collect()
+    fn blockers_everywhere(&self, session: SessionId) -> Result<Vec<SessionId>> {
+        let mut all = self.waits_of(session)?.by;
+        all.sort_unstable();
+        all.dedup();
+        Ok(all)
+    }
+
+    fn lock_infos(&self) -> Result<Vec<LockInfo>> {
+        let mut all = Vec::new();
+        for engine in self.engines() {
+            match self.place(&engine) {
+                None => all.extend(engine.locks.infos()),
+                Some(place) => match ask_locks(&place) {
+                    Ok(infos) => all.extend(infos),
+                    Err(error) if error.is_failover() => {}
+                    Err(error) => return Err(error),
+                },
+            }
+        }
+        Ok(all)
     }
 }

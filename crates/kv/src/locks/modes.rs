@@ -97,22 +97,29 @@ impl Mode {
 
     /// As PostgreSQL names lock modes in messages.
     pub(crate) fn name(self) -> &'static str {
-        const NAMES: [&str; ROW_MODES + TABLE_MODES] = [
-            "ForKeyShareLock",
-            "ForShareLock",
-            "ForNoKeyUpdateLock",
-            "ForUpdateLock",
-            "AccessShareLock",
-            "RowShareLock",
-            "RowExclusiveLock",
-            "ShareUpdateExclusiveLock",
-            "ShareLock",
-            "ShareRowExclusiveLock",
-            "ExclusiveLock",
-            "AccessExclusiveLock",
-        ];
         NAMES[usize::from(self.0)]
     }
+}
+
+/// The modes as PostgreSQL names them in messages.
+const NAMES: [&str; ROW_MODES + TABLE_MODES] = [
+    "ForKeyShareLock",
+    "ForShareLock",
+    "ForNoKeyUpdateLock",
+    "ForUpdateLock",
+    "AccessShareLock",
+    "RowShareLock",
+    "RowExclusiveLock",
+    "ShareUpdateExclusiveLock",
+    "ShareLock",
+    "ShareRowExclusiveLock",
+    "ExclusiveLock",
+    "AccessExclusiveLock",
+];
+
+/// The name of a mode.
+pub(crate) fn mode_named(name: &str) -> Option<&'static str> {
+    NAMES.into_iter().find(|known| *known == name)
 }
 
 impl Modes {

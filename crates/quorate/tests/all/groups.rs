@@ -133,6 +133,50 @@ fn a_bank_whose_groups_are_led_by_three_nodes_keeps_its_sum() {
     keeps_its_sum(&stage);
 }
 
+#[test]
+fn what_waits_at_another_leader_is_seen_in_pg_locks_and_by_pg_blocking_pids() {
+    let stage = bank(Stage::with(&["quorate.leaders=spread"]));
+    let node = stage.node(stage.leader());
+    let leaders = "select count(distinct leader) from quorate.groups";
+    wait_for("leaders on three nodes", PATIENCE, || {
+        node.query(leaders).is_ok_and(|count| count == "3")
+    })
+    .expect("they are spread");
+    for account in 0..3 {
+        let table = format!("accounts_{account}");
+        let update = format!("update {table} set balance = balance");
+        let mut holder = connect(node).expect("a client");
+        let pid = |client: &mut Client| -> i32 {
+            let row = client.query_one("select pg_backend_pid()", &[]);
+            row.expect("a number").get(0)
+        };
+        let holding = pid(&mut holder);
+        let mut held = holder.transaction().expect("a transaction");
+        held.batch_execute(&update).expect("an update");
+        let mut waiter = connect(node).expect("a client");
+        let waiting = pid(&mut waiter);
+        let waits = std::thread::spawn(move || waiter.batch_execute(&update));
+        let seen = format!(
+            "select array_to_string(pg_blocking_pids({waiting}), ' '), mode, l.relation::regclass \
+             from pg_locks l where not granted and pid = {waiting}"
+        );
+        let expected = format!("{holding}|ForNoKeyUpdateLock|{table}");
+        let mut last = String::new();
+        wait_for("the lock", PATIENCE, || {
+            last = node.query(&seen).unwrap_or_default();
+            last == expected
+        })
+        .unwrap_or_else(|error| panic!("{error}: {last:?} is not {expected:?}"));
+        let modes = format!(
+            "select distinct mode from pg_locks where granted and pid = {holding} \
+             and relation = '{table}'::regclass and locktype = 'relation'"
+        );
+        assert_eq!(node.query(&modes).expect("locks"), "RowExclusiveLock");
+        held.rollback().expect("it ends");
+        waits.join().expect("it ends").expect("an update");
+    }
+}
+
 fn keeps_its_sum(stage: &Stage) {
     let (told, ends) = (Arc::default(), Arc::new(AtomicBool::new(false)));
     let clients: Vec<_> = (0..3)

@@ -30,8 +30,9 @@ use std::time::Duration;
 
 use base::codec::{put_bytes, put_signed, put_varint, Reader};
 use base::engine::{
-    Announced, Build, Built, Direction, IndexDescriptor, Inserted, Isolation, LockWait, LockedRow,
-    Rekeyed, RowBatch, RowKey, RowLock, TableLock, Ticket, TreeDescriptor, TreeKind, TxnOptions,
+    Announced, Build, Built, Direction, IndexDescriptor, Inserted, Isolation, LockInfo, LockTarget,
+    LockWait, LockedRow, Rekeyed, RowBatch, RowKey, RowLock, TableLock, Ticket, TreeDescriptor,
+    TreeKind, TxnOptions,
 };
 use base::{
     Debt, Durability, Error, ErrorClass, GroupId, Key, KeyRange, Lsn, NodeId, Position, Result,
@@ -40,6 +41,7 @@ use base::{
 
 use super::prepare::{Prepared, Preparing};
 use super::Stake;
+use crate::locks::mode_named;
 use crate::parts::codec;
 
 /// A call or an answer may be at most this long …
@@ -69,6 +71,8 @@ pub(super) enum Call {
     Cancel,
     /// For whom a session waits in a group.
     Blockers(GroupId, SessionId),
+    /// What is locked in a group.
+    Locks(GroupId),
     // To these there is nothing to say.
     SetOptions(TxnOptions),
     SetLockTimeout(Duration),
@@ -161,6 +165,7 @@ pub(super) enum Answer {
     Built(Built),
     Sessions(Vec<SessionId>),
     Prepared(Prepared),
+    Locks(Vec<LockInfo>),
 }
 
 /// What is known of a branch after each call.
@@ -420,6 +425,10 @@ impl Call {
                 1
             }
             Call::Cancel => 2,
+            Call::Locks(group) => {
+                put_varint(out, group.0.into());
+                46
+            }
             Call::Blockers(group, session) => {
                 put_varint(out, group.0.into());
                 put_varint(out, session.0.into());
@@ -595,6 +604,7 @@ impl Call {
         Ok(match r.u8()? {
             1 => Call::Begin(GroupId(r.varint_as()?), Term(r.varint()?), options(r)?),
             2 => Call::Cancel,
+            46 => Call::Locks(GroupId(r.varint_as()?)),
             3 => Call::Blockers(GroupId(r.varint_as()?), SessionId(r.varint_as()?)),
             4 => Call::SetOptions(options(r)?),
             5 => Call::SetLockTimeout(Duration::from_millis(r.varint()?)),
@@ -673,6 +683,42 @@ fn debt(reader: &mut Reader<'_>) -> Result<Debt> {
         debt.add(group, Position { term, lsn });
     }
     Ok(debt)
+}
+
+fn put_lock_info(out: &mut Vec<u8>, info: &LockInfo) {
+    let (tree, key) = match &info.target {
+        LockTarget::Tree(tree) => (*tree, None),
+        LockTarget::Row(tree, key) => (*tree, Some(&key[..])),
+        // They are in the first group, of which nobody asks.
+        LockTarget::Advisory(_) => (TreeId(0), None),
+    };
+    put_tree(out, tree);
+    put_some(out, key);
+    put_varint(out, info.session.map_or(0, |session| session.0.into()));
+    put_bytes(out, info.mode.as_bytes());
+    put_flag(out, info.granted);
+    put_flag(out, info.waits_since.is_some());
+    put_signed(out, info.waits_since.map_or(0, |since| since.0));
+}
+
+fn lock_info(r: &mut Reader<'_>) -> Result<LockInfo> {
+    let of = tree(r)?;
+    let target = match some(r)? {
+        Some(key) => LockTarget::Row(of, key),
+        None => LockTarget::Tree(of),
+    };
+    let session = Some(SessionId(r.varint_as()?)).filter(|session| session.0 > 0);
+    let mode = mode_named(r.str()?);
+    let mode = mode.ok_or_else(|| Error::corrupted("a lock of no mode"))?;
+    let (granted, waits) = (flag(r)?, flag(r)?);
+    let waits_since = Some(Timestamp(r.signed()?)).filter(|_| waits);
+    Ok(LockInfo {
+        target,
+        session,
+        mode,
+        granted,
+        waits_since,
+    })
 }
 
 fn put_error(out: &mut Vec<u8>, error: &Error) {
@@ -786,6 +832,11 @@ fn encoded(answer: &Result<Answer>, condition: &Condition) -> Vec<u8> {
             }
             13
         }
+        Ok(Answer::Locks(infos)) => {
+            put_varint(&mut out, infos.len() as u64);
+            infos.iter().for_each(|info| put_lock_info(&mut out, info));
+            15
+        }
         Ok(Answer::Prepared(Prepared { proposed, voters })) => {
             put_signed(&mut out, proposed.0);
             put_varint(&mut out, voters.len() as u64);
@@ -869,6 +920,10 @@ pub(super) fn decode_answer(frame: &[u8]) -> Result<(Result<Answer>, Condition)>
                 (0..count).map(node).collect::<Result<_>>()?
             },
         }),
+        15 => {
+            let count: usize = r.varint_as()?;
+            Answer::Locks((0..count).map(|_| lock_info(r)).collect::<Result<_>>()?)
+        }
         other => return Err(Error::corrupted(format!("an answer of kind {other}"))),
     };
     reader.finish()?;

@@ -25,9 +25,9 @@ use std::time::Duration;
 
 use base::coro;
 use base::engine::{
-    Announced, Build, Building, Built, Direction, Inserted, LockWait, LockedRow, Locking, Reading,
-    RowBatch, RowKey, RowLock, Savepoint, Savepoints, TableLock, Ticket, TxnOptions, ViewId, Views,
-    Writing,
+    Announced, Build, Building, Built, Direction, Inserted, LockInfo, LockWait, LockedRow, Locking,
+    Reading, RowBatch, RowKey, RowLock, Savepoint, Savepoints, TableLock, Ticket, TxnOptions,
+    ViewId, Views, Writing,
 };
 use base::env::sleep;
 use base::{
@@ -226,6 +226,16 @@ impl Place {
 }
 
 /// Asks another node something that belongs to no transaction.
+fn ask_alone(place: &Place, call: &Call) -> Result<Answer> {
+    let mut frame = Vec::new();
+    call.encode(&mut frame);
+    let mut connection = place.connected()?;
+    connection.put(&frame);
+    let (answer, _) = place.last_answer(&mut Some(connection))?;
+    answer
+}
+
+/// For whom a session waits in a group that another node leads.
 ///
 /// # Errors
 /// As a branch.
@@ -233,13 +243,19 @@ pub(in super::super) fn ask_blockers(
     place: &Place,
     session: base::SessionId,
 ) -> Result<Vec<base::SessionId>> {
-    let mut frame = Vec::new();
-    Call::Blockers(place.group.id(), session).encode(&mut frame);
-    let mut connection = place.connected()?;
-    connection.put(&frame);
-    let (answer, _) = place.last_answer(&mut Some(connection))?;
-    match answer? {
+    match ask_alone(place, &Call::Blockers(place.group.id(), session))? {
         Answer::Sessions(sessions) => Ok(sessions),
+        _ => unexpected(),
+    }
+}
+
+/// The locks in a group that another node leads.
+///
+/// # Errors
+/// As a branch.
+pub(in super::super) fn ask_locks(place: &Place) -> Result<Vec<LockInfo>> {
+    match ask_alone(place, &Call::Locks(place.group.id()))? {
+        Answer::Locks(infos) => Ok(infos),
         _ => unexpected(),
     }
 }

@@ -89,6 +89,12 @@ pub async fn serve(
                 connection.put(&encode_answer(&answer, &Condition::default()));
                 std::future::poll_fn(|cx| connection.poll_flush(cx)).await?;
             }
+            [Call::Locks(group)] => {
+                let engine = served.groups.engine(*group).ok_or_else(not_leader);
+                let answer = engine.map(|engine| Answer::Locks(engine.locks.infos()));
+                connection.put(&encode_answer(&answer, &Condition::default()));
+                std::future::poll_fn(|cx| connection.poll_flush(cx)).await?;
+            }
             _ => {
                 behind.push_front(first);
                 behind = match converse(&served, from, &mut connection, behind).await? {
@@ -409,7 +415,9 @@ impl Serving {
                 self.begin(engine, options)?;
                 Answer::Done
             }
-            Call::Confirm | Call::Blockers(..) | Call::Cancel | Call::End => Answer::Done,
+            Call::Confirm | Call::Blockers(..) | Call::Locks(_) | Call::Cancel | Call::End => {
+                Answer::Done
+            }
             Call::SetOptions(options) => {
                 self.branch()?.set_options(options);
                 Answer::Done

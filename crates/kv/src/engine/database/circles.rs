@@ -41,9 +41,9 @@ pub(super) struct Waiting {
 }
 
 /// Whom a session waits for, and whether it does so at another node.
-struct Blockers {
+pub(super) struct Blockers {
     of: SessionId,
-    by: Vec<SessionId>,
+    pub by: Vec<SessionId>,
     waits_elsewhere: bool,
 }
 
@@ -73,7 +73,7 @@ impl Circles for Waiting {
 impl Database {
     /// Whether a session waits for itself in the end, and is the one to give up.
     fn is_last_of_circle(&self, session: SessionId) -> Result<bool> {
-        let mut met = vec![self.blockers_everywhere(session)?];
+        let mut met = vec![self.waits_of(session)?];
         let mut seen = 0;
         while seen < met.len() {
             for other in met[seen].by.clone() {
@@ -81,7 +81,7 @@ impl Database {
                     if met.len() == SESSIONS_MAX {
                         return Ok(false);
                     }
-                    met.push(self.blockers_everywhere(other)?);
+                    met.push(self.waits_of(other)?);
                 }
             }
             seen += 1;
@@ -106,7 +106,7 @@ impl Database {
     }
 
     /// For whom a session waits, wherever it does.
-    fn blockers_everywhere(&self, session: SessionId) -> Result<Blockers> {
+    pub(super) fn waits_of(&self, session: SessionId) -> Result<Blockers> {
         let mut by = self.blockers(session);
         let here = by.len();
         for engine in self.engines() {

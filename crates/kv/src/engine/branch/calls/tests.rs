@@ -149,6 +149,22 @@ fn answers_come_back() {
         Ok(Answer::Done),
         Ok(Answer::Flag(true)),
         Ok(Answer::Done),
+        Ok(Answer::Locks(vec![
+            LockInfo {
+                target: LockTarget::Row(TREE, b"key".to_vec()),
+                session: Some(SessionId(7)),
+                mode: "ForUpdateLock",
+                granted: false,
+                waits_since: Some(Timestamp(-5)),
+            },
+            LockInfo {
+                target: LockTarget::Tree(TREE),
+                session: None,
+                mode: "AccessShareLock",
+                granted: true,
+                waits_since: None,
+            },
+        ])),
         Ok(Answer::Prepared(Prepared::default())),
         Ok(Answer::Prepared(Prepared {
             proposed: Timestamp(-7),
