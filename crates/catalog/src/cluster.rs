@@ -51,6 +51,7 @@ impl Address {
     pub const NAMESPACE: u32 = 2_615;
     pub const POLICY: u32 = 3_256;
     pub const TRIGGER: u32 = 2_620;
+    pub const REWRITE: u32 = 2_618;
     pub const EXTENSION: u32 = 3_079;
     pub const LANGUAGE: u32 = 2_612;
     pub const TABLESPACE: u32 = 1_213;

@@ -52,6 +52,8 @@ pub enum Object {
     Policy(u32),
     /// A trigger, by oid.
     Trigger(u32),
+    /// A rule, by oid; the query of a view is none.
+    Rule(u32),
     /// A type of one's own, by oid.
     Type(TypeId),
     /// A function or a procedure, by oid.
@@ -97,6 +99,7 @@ impl Object {
             Object::Schema(oid) | Object::Relation(oid) => oid,
             Object::Constraint(oid) | Object::Policy(oid) | Object::Routine(oid) => oid,
             Object::Trigger(oid) | Object::Extension(oid) | Object::Cast(oid) => oid,
+            Object::Rule(oid) => oid,
             Object::Collation(oid) | Object::Operator(oid) => oid,
             Object::Column(oid, _) | Object::Default(oid, _) => oid,
             Object::Type(id) => id.0,
@@ -169,6 +172,13 @@ impl Object {
                     format!("trigger {name} on {}", named(table.oid))
                 }
                 None => format!("trigger {oid}"),
+            },
+            Object::Rule(oid) => match catalog.rule(oid) {
+                Some((table, rule)) => {
+                    let name = quote_identifier(&rule.name);
+                    format!("rule {name} on {}", named(table.oid))
+                }
+                None => format!("rule {oid}"),
             },
             Object::Type(id) => match catalog.shown_type(search_path, id) {
                 Some(name) => format!("type {name}"),
@@ -661,6 +671,15 @@ fn table_dependencies(table: &Table, edges: &mut Edges) {
         }
     }
     trigger_dependencies(table, edges);
+    for rule in &table.rules {
+        let object = Object::Rule(rule.oid);
+        edges.add(object, Auto, own);
+        for uses in &rule.uses {
+            if uses.relation != table.oid || !uses.columns.is_empty() {
+                edges.add_uses(object, std::slice::from_ref(uses));
+            }
+        }
+    }
     for policy in &table.policies {
         let object = Object::Policy(policy.oid);
         edges.add(object, Auto, own);

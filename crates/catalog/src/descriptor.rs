@@ -9,6 +9,7 @@ use super::inheritance;
 use super::lists::read_list;
 use super::partition;
 use super::policy;
+use super::rule;
 use super::sequence::{self, Sequence};
 use super::trigger;
 use super::view::{self, View};
@@ -19,7 +20,7 @@ use super::{
 use types::TypeId;
 
 /// The version of this encoding.
-const FORMAT: u64 = 13;
+const FORMAT: u64 = 14;
 
 /// The oldest that is read as well; any other is refused.
 const FORMAT_OLDEST: u64 = 4;
@@ -44,6 +45,9 @@ const FORMAT_OF_PARTITIONS: u64 = 9;
 
 /// Older ones end before inheritance.
 const FORMAT_OF_INHERITANCE: u64 = 13;
+
+/// Older ones end before rules.
+const FORMAT_OF_RULES: u64 = 14;
 
 /// The row of a table.
 pub fn encode(table: &Table) -> Vec<u8> {
@@ -169,6 +173,10 @@ pub fn encode(table: &Table) -> Vec<u8> {
         foreign::put_foreign_part(&mut out, part);
     }
     put_part(&mut out, table.inheritance.as_deref(), inheritance::put);
+    put_varint(&mut out, table.rules.len() as u64);
+    for rule in &table.rules {
+        rule::put(&mut out, rule);
+    }
     RowBuilder::new(1).value(&out).finish()
 }
 
@@ -261,6 +269,9 @@ pub fn decode(row: &[u8]) -> Result<Table> {
     }
     if format >= FORMAT_OF_INHERITANCE {
         table.inheritance = read_part(&mut reader, inheritance::read)?.map(Box::new);
+    }
+    if format >= FORMAT_OF_RULES {
+        table.rules = read_list(&mut reader, rule::read)?;
     }
     reader.finish()?;
     Ok(table)
@@ -395,12 +406,13 @@ pub(super) fn read_text(reader: &mut Reader<'_>) -> Result<Option<String>> {
 #[cfg(test)]
 mod tests {
     use super::super::partition::{Bound, KeyPart, PartitionKey, PartitionOf, Strategy};
+    use super::super::sql_body::{Known, SqlBody, SqlStatement};
     use super::super::trigger::{Condition, ConstraintTrigger, Enabled, Events, Timing};
-    use super::super::Trigger;
     use super::super::{
         Action, Checked, Computed, ComputedKey, Exclusion, ForeignKey, ForeignPart, Inheritance,
         KeySource, Policy, PolicyCommand,
     };
+    use super::super::{Rule, Trigger};
     use super::*;
 
     fn computed_index() -> Index {
@@ -617,6 +629,20 @@ mod tests {
                 local_columns: vec![1],
                 local_checks: vec![16_406],
             })),
+            rules: vec![Rule {
+                oid: 16_407,
+                name: "also".to_owned(),
+                event: Events::UPDATE,
+                instead: true,
+                enabled: Enabled::Always,
+                condition: Some("SELECT new.a > 1".to_owned()),
+                body: SqlBody {
+                    is_block: true,
+                    statements: vec![SqlStatement::default()],
+                    known: vec![Known::default()],
+                },
+                uses: vec![Uses::default()],
+            }],
         };
         assert_eq!(decode(&encode(&table)).unwrap(), table);
         assert!(decode(b"\x01\x03\x07\x07").is_err());
@@ -634,6 +660,10 @@ mod tests {
         let row = encode(&table);
         let mut bytes = Row::parse(&row).unwrap().column(0).unwrap().to_vec();
         let as_row = |bytes: &[u8]| RowBuilder::new(1).value(bytes).finish();
+        // Without the rules at its end.
+        bytes.pop();
+        bytes[0] = FORMAT_OF_INHERITANCE as u8;
+        assert_eq!(decode(&as_row(&bytes)).unwrap(), table);
         // Without the inheritance at its end.
         bytes.pop();
         bytes[0] = FORMAT_OF_INHERITANCE as u8 - 1;

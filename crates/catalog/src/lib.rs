@@ -63,6 +63,7 @@ pub mod partition;
 pub mod persistent;
 pub mod policy;
 pub mod routine;
+pub mod rule;
 pub mod sequence;
 pub mod shared;
 pub mod sql_body;
@@ -106,6 +107,7 @@ pub use partition::{PartitionKey, PartitionOf};
 pub use persistent::{SharedList, SharedMap};
 pub use policy::{Policy, PolicyCommand, RowSecurity};
 pub use routine::{Routine, RoutineKind, Routines};
+pub use rule::Rule;
 pub use sequence::{Owner, Sequence};
 pub use tables::Tables;
 pub use trigger::Trigger;
@@ -324,6 +326,8 @@ pub struct Table {
     pub policies: Vec<Policy>,
     /// Its triggers, by name.
     pub triggers: Vec<Trigger>,
+    /// Its rules, by name; the query of a view is none of them.
+    pub rules: Vec<Rule>,
     /// Its storage parameters; those of a table change nothing.
     pub options: Vec<(String, String)>,
     /// The query of a view or a materialized view.

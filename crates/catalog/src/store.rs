@@ -343,6 +343,9 @@ pub fn drop_table(txn: &mut dyn Transaction, database: u32, table: &Table) -> Re
     for trigger in &table.triggers {
         cluster::forget_object(txn, database, Address::TRIGGER, trigger.oid)?;
     }
+    for rule in &table.rules {
+        cluster::forget_object(txn, database, Address::REWRITE, rule.oid)?;
+    }
     for index in &table.indexes {
         cluster::forget_object(txn, database, Address::CLASS, index.oid)?;
         cluster::forget_object(txn, database, Address::CONSTRAINT, index.constraint)?;

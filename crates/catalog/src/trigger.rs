@@ -107,6 +107,23 @@ impl Enabled {
         Enabled::Always,
     ];
 
+    /// Whether what is so fires with that `session_replication_role`, be it `replica` or not.
+    pub const fn fires(self, replica: bool) -> bool {
+        match self {
+            Enabled::Origin => !replica,
+            Enabled::Disabled => false,
+            Enabled::Replica => replica,
+            Enabled::Always => true,
+        }
+    }
+
+    /// What [`Enabled::letter`] made a letter of.
+    pub(super) fn of_letter(letter: u8) -> Result<Enabled> {
+        let mut all = Enabled::ALL.into_iter();
+        let known = all.find(|known| known.letter() == letter);
+        known.ok_or_else(|| Error::corrupted(format!("enabled as {letter}")))
+    }
+
     /// As `pg_trigger.tgenabled` has it.
     pub const fn letter(self) -> u8 {
         match self {
@@ -186,12 +203,7 @@ impl Trigger {
 
     /// Whether it fires with that `session_replication_role`, be it `replica` or not.
     pub fn fires(&self, replica: bool) -> bool {
-        match self.enabled {
-            Enabled::Origin => !replica,
-            Enabled::Disabled => false,
-            Enabled::Replica => replica,
-            Enabled::Always => true,
-        }
+        self.enabled.fires(replica)
     }
 
     /// Whether it is of that kind.
@@ -250,7 +262,7 @@ fn read_texts(reader: &mut Reader<'_>) -> Result<Vec<String>> {
     read_list(reader, |reader| Ok(reader.str()?.to_owned()))
 }
 
-fn read_optional(reader: &mut Reader<'_>) -> Result<Option<String>> {
+pub(super) fn read_optional(reader: &mut Reader<'_>) -> Result<Option<String>> {
     Ok(match reader.varint()? {
         0 => None,
         _ => Some(reader.str()?.to_owned()),
@@ -311,12 +323,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<Trigger> {
                 columns: read_list(reader, |reader| reader.varint_as())?,
             }),
         },
-        enabled: {
-            let letter = reader.u8()?;
-            let mut all = Enabled::ALL.into_iter();
-            let known = all.find(|known| known.letter() == letter);
-            known.ok_or_else(|| Error::corrupted(format!("a trigger enabled as {letter}")))?
-        },
+        enabled: Enabled::of_letter(reader.u8()?)?,
         old_table: read_optional(reader)?,
         new_table: read_optional(reader)?,
         constraint: match reader.u8()? {

@@ -290,6 +290,7 @@ pub enum CatalogFunction {
     IndexDefinition,
     ConstraintDefinition,
     TriggerDefinition,
+    RuleDefinition,
     ViewDefinition,
     FunctionDefinition,
     FunctionSqlBody,

@@ -42,7 +42,7 @@ functions! {
     1348 "obj_description" (OID) TEXT "s" session Catalog::ObjectComment;
     1387 "pg_get_constraintdef" (OID) TEXT "s" session Catalog::ConstraintDefinition;
     1402 "current_schema" () NAME "s" session Own::CurrentSchema;
-    1573 "pg_get_ruledef" (OID) TEXT "s" session Catalog::Nothing;
+    1573 "pg_get_ruledef" (OID) TEXT "s" session Catalog::RuleDefinition;
     1574 "nextval" (REGCLASS) INT8 "v" session Sequence::Next;
     1575 "currval" (REGCLASS) INT8 "v" session Sequence::Current;
     1576 "setval" (REGCLASS INT8) INT8 "v" session Sequence::Set;
@@ -95,7 +95,7 @@ functions! {
     2324 "pg_database_size" (OID) INT8 "v" session Size::Database;
     2325 "pg_relation_size" (REGCLASS) INT8 "v" session Size::Relation;
     2332 "pg_relation_size" (REGCLASS TEXT) INT8 "v" session Size::Relation;
-    2504 "pg_get_ruledef" (OID BOOL) TEXT "s" session Catalog::Nothing;
+    2504 "pg_get_ruledef" (OID BOOL) TEXT "s" session Catalog::RuleDefinition;
     2505 "pg_get_viewdef" (TEXT BOOL) TEXT "s" session Catalog::ViewDefinition;
     2506 "pg_get_viewdef" (OID BOOL) TEXT "s" session Catalog::ViewDefinition;
     2507 "pg_get_indexdef" (OID INT4 BOOL) TEXT "s" session Catalog::IndexDefinition;

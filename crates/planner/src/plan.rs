@@ -515,6 +515,8 @@ pub enum Plan {
     Delete(Box<Delete>),
     /// A MERGE.
     Merge(Box<Merge>),
+    /// What rules make of a statement.
+    Rewritten(Box<Rewritten>),
 }
 
 impl Plan {
@@ -563,6 +565,15 @@ pub struct With {
     pub body: Rc<Plan>,
     /// Whether the rows it gives are counted, rather than those that it writes.
     pub counted: bool,
+}
+
+/// The statements that rules make of one. Each sees what those before it have done.
+#[derive(Debug)]
+pub struct Rewritten {
+    /// They, in their order.
+    pub statements: Vec<Rc<Plan>>,
+    /// The place of the one whose rows are counted, and given if it has RETURNING.
+    pub tagged: Option<usize>,
 }
 
 /// A column of a [`Plan::ProjectSet`].

@@ -43,6 +43,13 @@ select n.nspname as schemaname, c.relname as matviewname, pg_get_userbyid(c.relo
 from pg_class c left join pg_namespace n on n.oid = c.relnamespace
 where c.relkind = 'm'
 
+-- pg_catalog.pg_rules
+select n.nspname as schemaname, c.relname as tablename, r.rulename as rulename,
+  pg_get_ruledef(r.oid) as definition
+from pg_rewrite r join pg_class c on c.oid = r.ev_class
+  left join pg_namespace n on n.oid = c.relnamespace
+where r.rulename <> '_RETURN'
+
 -- pg_catalog.pg_policies
 select n.nspname as schemaname, c.relname as tablename, p.polname as policyname,
   case when p.polpermissive then 'PERMISSIVE' else 'RESTRICTIVE' end as permissive,

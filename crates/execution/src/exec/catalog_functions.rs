@@ -16,7 +16,7 @@ use base::{Error, Result, SqlState};
 use super::session_functions::schemas;
 use super::{
     index_text, large_objects, partition, partition_text, privilege_functions, routine_text,
-    sequences, trigger_text, Exec,
+    rule_text, sequences, trigger_text, Exec,
 };
 use catalog::cluster::Address;
 use catalog::depend::finds_routines;
@@ -95,6 +95,7 @@ pub(super) fn call(
             }
             None => Ok(Datum::Null),
         },
+        Asked::RuleDefinition => rule_definition(cx, oid, flag(args, 1)),
         Asked::ViewDefinition => view_definition(cx, args),
         Asked::FunctionDefinition => match cx.catalog.routine(oid) {
             Some(routine) => Ok(Datum::text(routine_text::definition(cx, routine)?)),
@@ -292,6 +293,7 @@ fn object_comment(cx: &Exec<'_>, object: u32, class: Option<&Datum>) -> Datum {
             Address::NAMESPACE,
             Address::CONSTRAINT,
             Address::TRIGGER,
+            Address::REWRITE,
             Address::POLICY,
             Address::EXTENSION,
             Address::LANGUAGE,
@@ -302,6 +304,16 @@ fn object_comment(cx: &Exec<'_>, object: u32, class: Option<&Datum>) -> Datum {
         .find_map(|class| cx.catalog.comment(Address::of(class, object))),
     };
     text.map_or(Datum::Null, Datum::text)
+}
+
+/// What CREATE RULE would take; NULL where there is no such rule.
+fn rule_definition(cx: &Exec<'_>, oid: u32, pretty: bool) -> Result<Datum> {
+    let shown = match (cx.catalog.rule(oid), cx.catalog.view_of_rule(oid)) {
+        (Some((table, rule)), _) => rule_text::definition(cx, table, rule, pretty)?,
+        (None, Some(view)) => rule_text::of_view(cx, view, pretty)?,
+        (None, None) => return Ok(Datum::Null),
+    };
+    Ok(Datum::text(shown))
 }
 
 /// The query of a view, or of a materialized view; NULL for what is none.
@@ -615,6 +627,7 @@ fn describe(cx: &Exec<'_>, args: &[Datum]) -> Datum {
         (Address::NAMESPACE, _) => Object::Schema(object),
         (Address::CONSTRAINT, _) => Object::Constraint(object),
         (Address::TRIGGER, _) => Object::Trigger(object),
+        (Address::REWRITE, _) => Object::Rule(object),
         (Address::PROC, _) if cx.catalog.routine(object).is_some() => Object::Routine(object),
         (Address::TYPE, _) if cx.catalog.has_own_type(TypeId(object)) => {
             Object::Type(TypeId(object))

@@ -15,6 +15,7 @@ use super::join::JoinCursor;
 use super::join_filter::JoinFilter;
 use super::measure::{MeasuredCursor, Measuring, Removed};
 use super::merge::MergeCursor;
+use super::rewritten::RewrittenCursor;
 use super::scan::ScanCursor;
 use super::shared::{AnewCursor, SharedCursor, WithCursor, WorkingCursor};
 use super::sort::SortCursor;
@@ -252,6 +253,7 @@ fn open_node<'p>(plan: &'p Plan, measures: Measuring<'_>) -> Box<dyn Cursor + 'p
         Plan::Update(update) => Box::new(UpdateCursor::new(update, measures)),
         Plan::Delete(delete) => Box::new(DeleteCursor::new(delete, measures)),
         Plan::Merge(merge) => Box::new(MergeCursor::new(merge, measures)),
+        Plan::Rewritten(rewritten) => Box::new(RewrittenCursor::new(rewritten)),
     }
 }
 

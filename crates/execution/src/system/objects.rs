@@ -13,6 +13,7 @@ use base::key::ColumnOrder;
 use catalog::access::Guarded;
 use catalog::cluster::Address;
 use catalog::collation;
+use catalog::rule::{query_rule_oid, RETURN};
 use catalog::system::{self, acl_items, HEAP};
 use catalog::{
     Catalog, CheckOption, Column, DependencyKind, ForeignKey, ForeignPart, Identity, Index, Object,
@@ -240,7 +241,7 @@ fn classes(catalog: Option<&Catalog>, table: &Table, rows: &mut Rows) {
         ("relkind", char(kind)),
         ("relnatts", small(table.columns.len())),
         ("relchecks", small(table.checks.len())),
-        ("relhasrules", flag(kind == b'v')),
+        ("relhasrules", flag(kind == b'v' || !table.rules.is_empty())),
         (
             "relhassubclass",
             flag(
@@ -698,26 +699,33 @@ fn descriptions(catalog: &Catalog, rows: &mut Rows) {
     }
 }
 
-/// The oid of `pg_rewrite`.
-const REWRITE: u32 = 2_618;
-
-/// The oid of the rule that a view is, which has none of its own.
-fn rule_oid(view: u32) -> u32 {
-    const RULES: u32 = 3 << 30;
-    RULES | view
-}
-
 fn rules(catalog: &Catalog, rows: &mut Rows) {
     for table in user_tables(catalog).filter(|table| table.view.is_some()) {
         rows.push([
-            ("oid", oid(rule_oid(table.oid))),
-            ("rulename", text("_RETURN")),
+            ("oid", oid(query_rule_oid(table.oid))),
+            ("rulename", text(RETURN)),
             ("ev_class", oid(table.oid)),
             ("ev_type", char(b'1')),
             ("ev_enabled", char(b'O')),
             ("is_instead", flag(true)),
             ("ev_qual", text("<>")),
         ]);
+    }
+    for table in user_tables(catalog) {
+        for rule in &table.rules {
+            let actions = rule.body.statements.iter();
+            let actions: Vec<_> = actions.map(|action| action.text.as_str()).collect();
+            rows.push([
+                ("oid", oid(rule.oid)),
+                ("rulename", text(&rule.name)),
+                ("ev_class", oid(table.oid)),
+                ("ev_type", char(rule.event_code())),
+                ("ev_enabled", char(rule.enabled.letter())),
+                ("is_instead", flag(rule.instead)),
+                ("ev_qual", text(rule.condition.as_deref().unwrap_or("<>"))),
+                ("ev_action", text(actions.join("; "))),
+            ]);
+        }
     }
 }
 
@@ -773,6 +781,7 @@ fn address(catalog: &Catalog, object: Object) -> (u32, u32, usize) {
         Object::Constraint(oid) => (Address::CONSTRAINT, oid, 0),
         Object::Policy(oid) => (Address::POLICY, oid, 0),
         Object::Trigger(oid) => (Address::TRIGGER, oid, 0),
+        Object::Rule(oid) => (Address::REWRITE, oid, 0),
         Object::Type(id) => (Address::TYPE, id.0, 0),
         Object::Routine(oid) => (Address::PROC, oid, 0),
         Object::Extension(oid) => (Address::EXTENSION, oid, 0),
@@ -789,8 +798,8 @@ fn dependencies(catalog: &Catalog, rows: &mut Rows) {
     };
     for view in user_tables(catalog).filter(|table| table.view.is_some()) {
         rows.push([
-            ("classid", oid(REWRITE)),
-            ("objid", oid(rule_oid(view.oid))),
+            ("classid", oid(Address::REWRITE)),
+            ("objid", oid(query_rule_oid(view.oid))),
             ("refclassid", oid(Address::CLASS)),
             ("refobjid", oid(view.oid)),
             ("deptype", char(b'i')),
@@ -804,7 +813,7 @@ fn dependencies(catalog: &Catalog, rows: &mut Rows) {
                 if is_view(view)
                     && !matches!(edge.referenced, Object::Schema(_) | Object::Extension(_)) =>
             {
-                (REWRITE, rule_oid(view), 0)
+                (Address::REWRITE, query_rule_oid(view), 0)
             }
             dependent => address(catalog, dependent),
         };

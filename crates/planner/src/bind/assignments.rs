@@ -57,13 +57,62 @@ fn untested(value: Expr) -> Expr {
 
 /// What SET has come to while it is bound.
 #[derive(Default)]
-struct Bound {
+pub(super) struct Bound {
     rows: Vec<Expr>,
     columns: Vec<(usize, Expr)>,
     /// The columns of which only parts are set.
     parts: Vec<usize>,
     /// The columns of the row that `(a, b) = (SELECT …)` at work gives.
     row: Vec<Expr>,
+}
+
+impl Bound {
+    /// SET over rows with so many columns.
+    pub(super) fn compiled(&self, width: usize) -> Assignments {
+        let columns = self.columns.iter();
+        Assignments {
+            rows: self.rows.iter().map(compile).collect(),
+            width,
+            columns: columns
+                .map(|(place, value)| (*place, compile(value)))
+                .collect(),
+        }
+    }
+
+    /// What those columns of a table become that are wanted, over rows with so many columns; others, and
+    /// generated ones, stay what they are.
+    ///
+    /// # Errors
+    /// 0A000 for a column that is set from a subquery together with others.
+    pub(super) fn new_values(
+        &self,
+        table: &Table,
+        wanted: &[bool],
+        width: usize,
+    ) -> Result<Vec<Expr>> {
+        let mut values = Vec::with_capacity(wanted.len());
+        for (place, column) in table.columns.iter().enumerate() {
+            let mut set = self
+                .columns
+                .iter()
+                .filter(|_| !column.generated && wanted[place]);
+            let Some((_, value)) = set.find(|set| set.0 == place) else {
+                let mut own = Expr::new(ExprKind::Column(place), column.type_id, -1);
+                own.typmod = column.typmod;
+                values.push(own);
+                continue;
+            };
+            let is_row = |part: &Expr| matches!(part.kind, ExprKind::Column(at) if at >= width);
+            if value.any(&is_row) {
+                let message =
+                    "NEW variables in ON UPDATE rules cannot reference columns that are part of \
+                               a multiple assignment in the subject UPDATE command";
+                return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+            }
+            values.push(value.clone());
+        }
+        Ok(values)
+    }
 }
 
 impl Binder<'_> {
@@ -75,20 +124,25 @@ impl Binder<'_> {
         scope: &Scope<'_>,
         width: usize,
     ) -> Result<Assignments> {
+        let bound = self.bound_assignments(targets, writable, scope, width)?;
+        Ok(bound.compiled(width))
+    }
+
+    /// The same before it is compiled.
+    pub(super) fn bound_assignments(
+        &mut self,
+        targets: &[Node],
+        writable: &Writable,
+        scope: &Scope<'_>,
+        width: usize,
+    ) -> Result<Bound> {
         let mut bound = Bound::default();
         for node in targets {
             if let NodeEnum::ResTarget(target) = inner(node)? {
                 self.assignment(target, writable, scope, width, &mut bound)?;
             }
         }
-        let columns = bound.columns.iter();
-        Ok(Assignments {
-            rows: bound.rows.iter().map(compile).collect(),
-            width,
-            columns: columns
-                .map(|(place, value)| (*place, compile(value)))
-                .collect(),
-        })
+        Ok(bound)
     }
 
     fn assignment(

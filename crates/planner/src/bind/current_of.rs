@@ -50,6 +50,12 @@ impl Binder<'_> {
     }
 }
 
+/// Whether WHERE means the row of a cursor.
+pub(super) fn names_cursor(condition: &Option<Box<Node>>) -> bool {
+    let node = condition.as_ref().and_then(|node| node.node.as_ref());
+    matches!(node, Some(NodeEnum::CurrentOfExpr(_)))
+}
+
 /// Has the only table that a query reads give its key too; the table, and where the key stands.
 pub(super) fn with_key(
     source: &mut Source,

@@ -61,6 +61,8 @@ struct Level<'s> {
     inside: &'s RefCell<HashMap<i32, String>>,
     /// The arguments of the routine whose body is shown, and whether its name stands before theirs.
     arguments: Option<(&'s OfRoutine, bool)>,
+    /// The columns of the rows that the rule which is shown is about, by their places.
+    rows: &'s [String],
 }
 
 impl Level<'_> {
@@ -99,6 +101,9 @@ impl Names for Level<'_> {
     }
 
     fn param(&self, place: usize) -> String {
+        if let Some(row) = self.rows.get(place) {
+            return row.clone();
+        }
         let named = self.arguments.and_then(|(shared, is_qualified)| {
             let name = shared
                 .arguments
@@ -345,6 +350,7 @@ impl Binder<'_> {
                 let has_items = shown.names.iter().any(|names| !names.is_empty());
                 (of, has_items || shown.unnamed > 0)
             }),
+            rows: &shown.rows,
         };
         let style = Style {
             flat: shown.flat,
@@ -819,6 +825,8 @@ pub(super) struct Shown {
     flat: bool,
     /// The routine whose body is shown.
     arguments: Option<OfRoutine>,
+    /// What columns of rows are called, where a rule is shown.
+    rows: Vec<String>,
     /// Whether what is bound now is not shown.
     pub(super) paused: bool,
     /// How many queries the one at work is inside of.
@@ -829,6 +837,16 @@ pub(super) struct Shown {
 }
 
 impl Shown {
+    /// The statements of a rule about such rows.
+    pub(super) fn of_rule(rows: Vec<String>, pretty: bool) -> Shown {
+        Shown {
+            rows,
+            pretty,
+            names: vec![vec!["old".to_owned(), "new".to_owned()]],
+            ..Shown::default()
+        }
+    }
+
     /// The statements of the body of a routine; whether all of it is to stand on one line.
     pub(super) fn of(routine: OfRoutine, flat: bool) -> Shown {
         Shown {

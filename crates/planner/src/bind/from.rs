@@ -15,6 +15,7 @@ use pg_query::protobuf::{
 use super::expr::{Place, Sets};
 use super::fixed::CalledItem;
 use super::locking::has_lockable;
+use super::rule::ROWS;
 use super::scope::{
     plain_column, query_column, table_columns, ItemKind, Scope, ScopeColumn, ScopeTable,
 };
@@ -137,6 +138,9 @@ impl Binder<'_> {
         with_keys: bool,
         next: &mut usize,
     ) -> Result<Source> {
+        if self.stored && range.schemaname == ROWS && self.frame.is_some() {
+            return self.rows_of_rule(scope, next);
+        }
         if let Some((body, columns, listed)) = self.query_of_with(range)? {
             let mut columns: Vec<_> = columns.iter().map(query_column).collect();
             for column in columns.iter_mut().skip(listed) {

@@ -216,6 +216,11 @@ impl Binder<'_> {
             ));
         }
         let table = self.table_written(range)?;
+        if !table.rules.is_empty() {
+            let message = format!("cannot execute MERGE on relation \"{}\"", table.name);
+            return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+                .with_detail("MERGE is not supported for relations with rules."));
+        }
         // Whether there is a row that matches is told even by what does nothing.
         self.require_of(&table, Privileges::SELECT, 0);
         for when in whens {

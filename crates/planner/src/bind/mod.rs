@@ -27,6 +27,8 @@
 //! | [`view`] | what a view stands for |
 //! | [`definition`] | a view's query as text |
 //! | [`updatable`] | views that are a selection of one table |
+//! | [`rule`], [`rule_rows`] | what rules make of a statement |
+//! | [`rule_made`], [`rule_text`] | rules as they are made, and as text |
 //! | [`policy`] | which rows a role may see and write |
 //! | [`given`] | values that are not for the statement to give |
 //! | [`fixed`] | text whose names are fixed |
@@ -85,6 +87,10 @@ mod renamed;
 mod routine;
 mod row;
 mod rows_from;
+pub mod rule;
+pub mod rule_made;
+mod rule_rows;
+pub mod rule_text;
 pub mod scope;
 mod search_cycle;
 pub mod select;
@@ -123,7 +129,8 @@ use catalog::access::column_in_address;
 use catalog::access::{Guarded, Privileges};
 use catalog::cluster::Address;
 use catalog::sql_body::SqlBody;
-use catalog::{Catalog, RelationKind, RelationRef, Table, PG_CATALOG};
+use catalog::trigger::Events;
+use catalog::{Catalog, RelationKind, RelationRef, Rule, Table, PG_CATALOG};
 use syntax::parser::{char_position, NodeEnum};
 use types::{Datum, EvalContext, TypeId};
 
@@ -167,6 +174,11 @@ pub trait Variables {
     /// The body in standard SQL that the text at work is a statement of, as the catalog keeps it.
     fn sql_body(&self) -> Option<&SqlBody> {
         None
+    }
+
+    /// Whether they are the rows of a rule, which keeps their names as they are.
+    fn are_rows_of_rule(&self) -> bool {
+        false
     }
 }
 
@@ -295,6 +307,18 @@ pub struct Binder<'a> {
     of_table: bool,
     /// The tables whose policies are being bound, the innermost last.
     policies: Vec<u32>,
+    /// The rows that the rule at work looks at.
+    frame: Option<Rc<rule::Frame<'a>>>,
+    /// The relations whose rules are being applied, and to what.
+    rewriting: Vec<(u32, Events)>,
+    /// The rules whose conditions rows must not meet which the statement that is bound next writes.
+    unless: Vec<(&'a Arc<Table>, &'a Rule)>,
+    /// What the RETURNING that is bound next stands in the place of, innermost first.
+    given_back: Vec<Rc<rule::GivenBack<'a>>>,
+    /// Whether `session_replication_role` is `replica`, which decides on the rules that are applied.
+    pub replica: bool,
+    /// In what the statement stands, if rules can put one alone in its place.
+    pub alone: Option<rule::Alone>,
     /// Whether policies are applied; otherwise a statement that they would affect is refused.
     pub row_security: bool,
     /// Whether a table was named that guards its rows.
@@ -373,6 +397,12 @@ impl<'a> Binder<'a> {
             checked_as: None,
             of_table: false,
             policies: Vec::new(),
+            frame: None,
+            rewriting: Vec::new(),
+            unless: Vec::new(),
+            given_back: Vec::new(),
+            replica: false,
+            alone: None,
             row_security: true,
             rests_on_role: false,
             fleeting: false,
@@ -412,9 +442,9 @@ impl<'a> Binder<'a> {
                 let query = self.select(select, None)?;
                 (self.plan_of(query.body)?, query.columns, false)
             }
-            NodeEnum::InsertStmt(insert) => self.insert(insert)?,
-            NodeEnum::UpdateStmt(update) => self.update(update)?,
-            NodeEnum::DeleteStmt(delete) => self.delete(delete)?,
+            NodeEnum::InsertStmt(_) | NodeEnum::UpdateStmt(_) | NodeEnum::DeleteStmt(_) => {
+                self.written_statement(node, self.alone)?
+            }
             NodeEnum::MergeStmt(merge) => self.merge_statement(merge)?,
             _ => return Err(Error::internal("no statement with rows")),
         };
@@ -447,6 +477,7 @@ impl<'a> Binder<'a> {
                 false => self.cx.role,
             },
             row_security: self.row_security,
+            replica: self.replica,
         });
         Bound {
             plan: UncheckedPlan::new(plan, std::mem::take(&mut self.requires), bound_for),

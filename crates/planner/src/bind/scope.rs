@@ -338,7 +338,8 @@ impl Binder<'_> {
 
     /// Notes that these names mean an argument of a routine, if that is asked for.
     pub(super) fn record_argument(&mut self, names: &[&str], location: i32) {
-        if let (Some(recorded), Some(known)) = (&mut self.recorded, self.cx.variables) {
+        let known = self.cx.variables.filter(|known| !known.are_rows_of_rule());
+        if let (Some(recorded), Some(known)) = (&mut self.recorded, known) {
             recorded.argument(location, names, known);
         }
     }
@@ -561,6 +562,14 @@ impl Binder<'_> {
                 location,
             );
             return hinted(error, near_columns(tables(), Some(alias), name));
+        }
+        let rows = self.cx.variables.filter(|known| known.are_rows_of_rule());
+        if rows.is_some_and(|rows| rows.fields(alias).is_some()) {
+            return self.error(
+                SqlState::UNDEFINED_COLUMN,
+                format!("column {} does not exist", names.join(".")),
+                location,
+            );
         }
         self.missing_table(alias, scope, location)
     }

@@ -594,7 +594,8 @@ impl Binder<'_> {
         if named.kind != RelationKind::View {
             return Ok(Writable::table(named));
         }
-        if named.has_instead_of(verb.event()) {
+        let event = verb.event();
+        if named.has_instead_of(event) || named.has_instead(event, self.replica) {
             return Ok(Writable::table(named));
         }
         let simple = match self.simple(&named, false)? {
@@ -612,6 +613,16 @@ impl Binder<'_> {
         if between.any(|between| between.view.has_instead_of(verb.event())) {
             return Err(Error::unsupported(
                 "writing through a view to one with INSTEAD OF triggers",
+            ));
+        }
+        let below = simple.between.iter().map(|between| &between.view);
+        let has_rules = |table: &Arc<Table>| {
+            let mut rules = table.rules.iter();
+            rules.any(|rule| rule.event == event && rule.applies(self.replica))
+        };
+        if below.chain([&simple.base]).any(has_rules) {
+            return Err(Error::unsupported(
+                "writing through a view to a relation with rules",
             ));
         }
         self.lock(simple.base.tree, TableLock::RowExclusive);
@@ -684,7 +695,7 @@ impl Binder<'_> {
     }
 }
 
-fn not_updatable(view: &Table, verb: Verb, detail: Detail) -> Error {
+pub(super) fn not_updatable(view: &Table, verb: Verb, detail: Detail) -> Error {
     let (verb, gerund, event) = verb.words();
     Error::new(
         SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,

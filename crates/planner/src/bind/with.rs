@@ -22,6 +22,7 @@ use pg_query::protobuf::{
 
 use super::inline::{is_inline, Inline};
 use super::naming::{names_in, parts_of};
+use super::rule::Alone;
 use super::scope::Scope;
 use super::search_cycle::{self, Added};
 use super::select::{Body, Query};
@@ -203,9 +204,9 @@ impl Binder<'_> {
         }
         self.inside_with = true;
         let written = match statement {
-            NodeEnum::InsertStmt(insert) => self.insert(insert),
-            NodeEnum::UpdateStmt(update) => self.update(update),
-            NodeEnum::DeleteStmt(delete) => self.delete(delete),
+            NodeEnum::InsertStmt(_) | NodeEnum::UpdateStmt(_) | NodeEnum::DeleteStmt(_) => {
+                self.written_statement(statement, Some(Alone::With))
+            }
             NodeEnum::MergeStmt(_) => Err(self.error(
                 SqlState::FEATURE_NOT_SUPPORTED,
                 "MERGE not supported in WITH query",

@@ -17,6 +17,7 @@ use super::foreign::Touch;
 use super::from::as_meant;
 use super::given::{given, refused_insert, Given};
 use super::project_set::projection;
+use super::rule_rows::{new_columns_of, rows_of_rules};
 use super::scope::{Scope, ScopeTable};
 use super::updatable::{Verb, Writable};
 use super::window::window_in;
@@ -35,7 +36,7 @@ use types::{Datum, TypeId};
 type Written = (Plan, Vec<OutputColumn>, bool);
 
 /// What an UPDATE or DELETE works on.
-struct TargetRows {
+pub(super) struct TargetRows {
     target: Source,
     others: Option<Source>,
     condition: Option<Expr>,
@@ -66,6 +67,18 @@ impl Reads {
 
 impl Binder<'_> {
     fn target_table(&mut self, range: Option<&RangeVar>, verb: Verb) -> Result<Writable> {
+        let (table, privileges) = self.target_named(range, verb)?;
+        let called = self.called_then(&table);
+        let writable = self.writable_with(table, verb, privileges)?;
+        Ok(writable.called(called))
+    }
+
+    /// What a statement names to write to it, and what that needs.
+    pub(super) fn target_named(
+        &mut self,
+        range: Option<&RangeVar>,
+        verb: Verb,
+    ) -> Result<(Arc<Table>, Privileges)> {
         let range = range.ok_or_else(|| Error::internal("a statement without its table"))?;
         let variables = self.cx.variables.filter(|_| range.schemaname.is_empty());
         if variables.is_some_and(|known| known.rows_named(&range.relname).is_some()) {
@@ -107,9 +120,7 @@ impl Binder<'_> {
                 format!("cannot change {} \"{}\"", table.kind.noun(), table.name),
             ));
         }
-        let called = self.called_then(&table);
-        let writable = self.writable_with(table, verb, privileges)?;
-        Ok(writable.called(called))
+        Ok((table, privileges))
     }
 
     /// The table that a statement names to write to it.
@@ -129,6 +140,7 @@ impl Binder<'_> {
     }
 
     pub(super) fn insert(&mut self, insert: &InsertStmt) -> Result<Written> {
+        let unless = std::mem::take(&mut self.unless);
         let before = self.with_clause(
             insert.with_clause.as_ref(),
             || written(&[returned(&insert.returning_clause)], &insert.select_stmt),
@@ -139,10 +151,13 @@ impl Binder<'_> {
         // Nothing comes to those that inherit from it.
         writable.base = writable.base.alone();
         let table = writable.base.clone();
-        let places = self.insert_columns(insert, &writable)?;
-        self.require_inserted(insert, &writable)?;
-        let given = given(insert, &table, &places);
-        let input = self.insert_input(insert, &table, &places, &given)?;
+        let mut input = self.inserted_rows(insert, &writable)?;
+        if !unless.is_empty() {
+            new_columns_of(&unless)?;
+            let scope = rows_of_rules(&writable, None, Some((0, None)));
+            let conditions = self.not_met(&unless, &scope)?;
+            input = self.those_of(input, table.columns.len(), conditions)?;
+        }
         let alias = insert
             .relation
             .as_ref()
@@ -451,11 +466,22 @@ impl Binder<'_> {
         self.assign(expr, ty, typmod, &column.name)
     }
 
-    /// A plan of rows as wide as the table's.
+    /// A plan of the rows that an INSERT gives, as wide as the table's.
+    pub(super) fn inserted_rows(
+        &mut self,
+        insert: &InsertStmt,
+        writable: &Writable,
+    ) -> Result<Plan> {
+        let places = self.insert_columns(insert, writable)?;
+        self.require_inserted(insert, writable)?;
+        let given = given(insert, &writable.base, &places);
+        self.insert_input(insert, &writable.base, &places, &given)
+    }
+
     fn insert_input(
         &mut self,
         insert: &InsertStmt,
-        table: &Table,
+        table: &Arc<Table>,
         places: &[usize],
         allowed: &[Given],
     ) -> Result<Plan> {
@@ -471,6 +497,12 @@ impl Binder<'_> {
             && select.limit_count.is_none()
             && select.limit_offset.is_none()
             && select.with_clause.is_none();
+        if !select.values_lists.is_empty() && !select.from_clause.is_empty() {
+            return match plain_values {
+                true => self.values_beside_rows(insert, select, (table, places, allowed)),
+                false => Err(Error::unsupported("such VALUES in a rule")),
+            };
+        }
         if plain_values {
             let lists = &select.values_lists;
             let scope = Scope::default();
@@ -674,6 +706,7 @@ impl Binder<'_> {
     }
 
     pub(super) fn update(&mut self, update: &UpdateStmt) -> Result<Written> {
+        let unless = std::mem::take(&mut self.unless);
         let before = self.with_clause(
             update.with_clause.as_ref(),
             || {
@@ -694,9 +727,15 @@ impl Binder<'_> {
             .relation
             .as_ref()
             .and_then(|range| range.alias.as_ref());
-        let (rows, scope, width) =
+        let (mut rows, scope, width) =
             self.target_rows(&writable, alias, &update.from_clause, &update.where_clause)?;
-        let set = self.assignments(&update.target_list, &writable, &scope, width)?;
+        let set = self.bound_assignments(&update.target_list, &writable, &scope, width)?;
+        if !unless.is_empty() {
+            let new = set.new_values(&table, &new_columns_of(&unless)?, width)?;
+            let of_rules = rows_of_rules(&writable, Some(0), Some((0, Some(new))));
+            rows.add(self.not_met(&unless, &of_rules)?);
+        }
+        let set = set.compiled(width);
         let (returning, columns) = self.returning(update.returning_clause.as_ref(), &scope)?;
         self.note_reads(&writable);
         self.forget_ctes(before);
@@ -724,6 +763,7 @@ impl Binder<'_> {
     }
 
     pub(super) fn delete(&mut self, delete: &DeleteStmt) -> Result<Written> {
+        let unless = std::mem::take(&mut self.unless);
         let before = self.with_clause(
             delete.with_clause.as_ref(),
             || {
@@ -740,8 +780,12 @@ impl Binder<'_> {
             .relation
             .as_ref()
             .and_then(|range| range.alias.as_ref());
-        let (rows, scope, _) =
+        let (mut rows, scope, _) =
             self.target_rows(&writable, alias, &delete.using_clause, &delete.where_clause)?;
+        if !unless.is_empty() {
+            let of_rules = rows_of_rules(&writable, Some(0), None);
+            rows.add(self.not_met(&unless, &of_rules)?);
+        }
         let (returning, columns) = self.returning(delete.returning_clause.as_ref(), &scope)?;
         self.note_reads(&writable);
         self.forget_ctes(before);
@@ -762,7 +806,7 @@ impl Binder<'_> {
 
     /// The rows that an UPDATE or DELETE works on, and how wide they are: the target's columns and key
     /// come first. What guards them is known once all of the statement is ([`Binder::guarded_rows`]).
-    fn target_rows(
+    pub(super) fn target_rows(
         &mut self,
         writable: &Writable,
         alias: Option<&pg_query::protobuf::Alias>,
@@ -808,7 +852,7 @@ impl Binder<'_> {
 
     /// Those of the rows that may be seen and changed by a statement which does what these policies
     /// are for; also what a row must meet that has changed meanwhile.
-    fn guarded_rows(
+    pub(super) fn guarded_rows(
         &mut self,
         rows: TargetRows,
         writable: &Writable,
@@ -832,12 +876,17 @@ impl Binder<'_> {
         clause: Option<&ReturningClause>,
         scope: &Scope<'_>,
     ) -> Result<(Option<Vec<Program>>, Vec<OutputColumn>)> {
+        let back = std::mem::take(&mut self.given_back);
         let Some(clause) = clause else {
             return Ok((None, Vec::new()));
         };
         let mut programs = Vec::new();
         let mut columns = Vec::new();
-        for (expr, mut column) in self.targets(&clause.exprs, scope)? {
+        let mut given = self.targets(&clause.exprs, scope)?;
+        for back in back {
+            given = self.given_back_by(&back, given)?;
+        }
+        for (expr, mut column) in given {
             let expr = self.settle(expr)?;
             if let Some(window) = window_in(&expr) {
                 return Err(self.error(
@@ -874,6 +923,14 @@ impl Binder<'_> {
     }
 }
 
+impl TargetRows {
+    /// Adds conditions.
+    fn add(&mut self, conditions: Vec<Expr>) {
+        let all = conjuncts(self.condition.take()).into_iter();
+        self.condition = all_of(all.chain(conditions).collect());
+    }
+}
+
 /// The scope in which a table's own columns are named.
 pub(super) fn target_scope(table: &Arc<Table>, name: &str) -> Scope<'static> {
     Writable::table(table.clone()).scope(name)
@@ -898,11 +955,11 @@ fn of_identity(mut next: Expr) -> Expr {
 }
 
 /// The parts of a statement that writes in which queries of WITH may be named.
-fn written<'n>(lists: &[&'n [Node]], single: &'n Option<Box<Node>>) -> Vec<&'n Node> {
+pub(super) fn written<'n>(lists: &[&'n [Node]], single: &'n Option<Box<Node>>) -> Vec<&'n Node> {
     let lists = lists.iter().flat_map(|list| list.iter());
     lists.chain(single.iter().map(|node| &**node)).collect()
 }
 
-fn returned(clause: &Option<ReturningClause>) -> &[Node] {
+pub(super) fn returned(clause: &Option<ReturningClause>) -> &[Node] {
     clause.as_ref().map_or(&[], |clause| &clause.exprs)
 }

@@ -327,9 +327,11 @@ impl Planner<'_> {
             Plan::Recursive(_) | Plan::Working(_) | Plan::With(_) | Plan::Transition(_) => {
                 of(ROWS_UNKNOWN, ROWS_UNKNOWN)
             }
-            Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Merge(_) => {
-                of(ROWS_UNKNOWN, ROWS_UNKNOWN)
-            }
+            Plan::Insert(_)
+            | Plan::Update(_)
+            | Plan::Delete(_)
+            | Plan::Merge(_)
+            | Plan::Rewritten(_) => of(ROWS_UNKNOWN, ROWS_UNKNOWN),
         }
     }
 }

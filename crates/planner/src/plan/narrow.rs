@@ -136,6 +136,7 @@ pub fn narrow_below(plan: &mut Plan) {
         Plan::Update(update) => narrow_below_input(&mut update.input),
         Plan::Delete(delete) => narrow_below_input(&mut delete.input),
         Plan::Merge(merge) => narrow_below_input(&mut merge.input),
+        Plan::Rewritten(rewritten) => rewritten.statements.iter_mut().for_each(narrow_below_input),
         Plan::Values(_)
         | Plan::Scan(_)
         | Plan::System(..)

@@ -58,6 +58,8 @@ pub struct BoundFor {
     pub role: u32,
     /// `row_security`.
     pub row_security: bool,
+    /// Whether `session_replication_role` is `replica`.
+    pub replica: bool,
 }
 
 /// A plan that nobody may run yet.

@@ -122,6 +122,9 @@ impl Uses {
                 with.parts.iter().for_each(|part| self.add(&part.1));
                 self.add(&with.body);
             }
+            Plan::Rewritten(rewritten) => {
+                rewritten.statements.iter().for_each(|part| self.add(part));
+            }
             Plan::Lock(input, locks) => {
                 self.add(input);
                 for lock in locks {

@@ -18,6 +18,7 @@ use execution::settings::planted;
 use execution::state::prepared::{Counted, Planned, SearchPath};
 use execution::state::Prepared;
 use planner::bind::literals::{Literals, Watched};
+use planner::bind::rule::Alone;
 use planner::bind::{BindContext, Binder, OutputColumn, Variables};
 use planner::plan::permit::BoundFor;
 use syntax::parser::{self, Literal, NodeEnum, Statement};
@@ -283,11 +284,12 @@ impl Session {
     }
 
     /// Whether the policies in a plan, if there are any, are those for the session's role.
-    fn is_for_this_role(&self, planned: &Planned) -> bool {
+    pub(super) fn is_for_this_role(&self, planned: &Planned) -> bool {
         let settings = &self.shared.settings;
         let now = BoundFor {
             role: settings.current_role(),
             row_security: settings.parsed().row_security,
+            replica: settings.parsed().replica,
         };
         let bound = planned.bound.as_ref();
         bound.is_none_or(|bound| bound.plan.is_for(now))
@@ -311,29 +313,6 @@ impl Session {
                     && sizes::are_alike(&planned.sizes, &*self.shared.engine.storage)
             }
         }
-    }
-
-    /// Whether the tables and views of a plan, whose locks are taken, are as they were when it was made,
-    /// for the same role, and neither types were changed nor privileges since: what is read may be newer.
-    pub(super) fn rests_on_the_same(&mut self, planned: &Planned) -> Result<bool> {
-        if !self.is_for_this_role(planned) || !self.sees_like(planned.seen.as_ref()) {
-            return Ok(false);
-        }
-        let now = self.current_catalog()?;
-        if !now.has_rights_of(&planned.catalog) || !now.has_types_of(&planned.catalog) {
-            return Ok(false);
-        }
-        let locks = planned.bound.iter().flat_map(|bound| &bound.locks);
-        Ok(locks.into_iter().all(|(tree, _)| {
-            let of_tree = |catalog: &Catalog| {
-                let mut tables = catalog.tables.iter();
-                tables.find(|table| table.tree == *tree).cloned()
-            };
-            match (of_tree(&planned.catalog), of_tree(&now)) {
-                (Some(then), Some(now)) => Arc::ptr_eq(&then, &now),
-                _ => false,
-            }
-        }))
     }
 
     /// Binds the query of a cursor, whose rows tell of which rows of tables they are.
@@ -369,7 +348,11 @@ impl Session {
         given: &[TypeId],
         open_params: bool,
         variables: Option<&dyn Variables>,
-        Way { watch, for_cursor }: Way<'_>,
+        Way {
+            watch,
+            for_cursor,
+            alone,
+        }: Way<'_>,
     ) -> Result<(Planned, Vec<TypeId>, Watched)> {
         let node = statement.node();
         let about = about(node);
@@ -428,7 +411,7 @@ impl Session {
             variables,
         };
         let settings = &self.shared.settings;
-        let row_security = settings.parsed().row_security;
+        let (row_security, replica) = (settings.parsed().row_security, settings.parsed().replica);
         let methods = settings.parsed().methods;
         let sizes = Sizes::of(&catalog, &*self.shared.engine.storage);
         let bind = || {
@@ -436,6 +419,8 @@ impl Session {
             let mut binder = Binder::new(cx, given.to_vec(), open_params);
             binder.trees_seen = seen;
             binder.row_security = row_security;
+            binder.replica = replica;
+            binder.alone = alone;
             binder.methods = methods;
             binder.statistics = Some(&sizes);
             binder.for_cursor = for_cursor;
@@ -479,6 +464,8 @@ pub(super) struct Way<'a> {
     pub watch: Option<Watch<'a>>,
     /// Whether it is the query of a cursor.
     pub for_cursor: bool,
+    /// In what it stands, if rules can put one statement alone in its place.
+    pub alone: Option<Alone>,
 }
 
 /// The literals of a statement's text that its plan may leave open.

@@ -1,6 +1,7 @@
 //! Runs planned statements: locks, snapshot, rows.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use base::engine::{LockWait, Reading};
 use base::{Debt, Error, Result, SqlState};
@@ -11,6 +12,7 @@ use super::portal::Read;
 use super::statements::{about, Given};
 use super::transaction::State;
 use super::{CommandTag, Executed, Portal, Prepared, Progress, Session, Sink};
+use catalog::Catalog;
 use execution::exec::{self, point, Exec, Measures};
 use execution::kept::RowStore;
 use execution::settings::planted;
@@ -125,6 +127,29 @@ impl Session {
         Err(Error::serialization(
             "could not serialize access: the catalog keeps changing",
         ))
+    }
+
+    /// Whether the tables and views of a plan, whose locks are taken, are as they were when it was made,
+    /// for the same role, and neither types were changed nor privileges since: what is read may be newer.
+    fn rests_on_the_same(&mut self, planned: &Planned) -> Result<bool> {
+        if !self.is_for_this_role(planned) || !self.sees_like(planned.seen.as_ref()) {
+            return Ok(false);
+        }
+        let now = self.current_catalog()?;
+        if !now.has_rights_of(&planned.catalog) || !now.has_types_of(&planned.catalog) {
+            return Ok(false);
+        }
+        let locks = planned.bound.iter().flat_map(|bound| &bound.locks);
+        Ok(locks.into_iter().all(|(tree, _)| {
+            let of_tree = |catalog: &Catalog| {
+                let mut tables = catalog.tables.iter();
+                tables.find(|table| table.tree == *tree).cloned()
+            };
+            match (of_tree(&planned.catalog), of_tree(&now)) {
+                (Some(then), Some(now)) => Arc::ptr_eq(&then, &now),
+                _ => false,
+            }
+        }))
     }
 
     /// A plan to run, if the session's role may run it, and all is there that it reads.
@@ -453,6 +478,10 @@ fn verb_of(plan: &Plan) -> &'static str {
         Plan::Delete(_) => "DELETE",
         Plan::Merge(_) => "MERGE",
         Plan::With(with) => verb_of(&with.body),
+        Plan::Rewritten(rewritten) => {
+            let first = rewritten.statements.first();
+            first.map_or("SELECT", |first| verb_of(first))
+        }
         _ => "SELECT",
     }
 }

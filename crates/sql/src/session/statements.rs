@@ -377,6 +377,7 @@ statements! {
         AlterDatabaseSetStmt(it) => "ALTER DATABASE", DEFINITION,
             session.alter_database_set(it, sink);
         CreateTrigStmt(it) => "CREATE TRIGGER", DEFINITION, session.create_trigger(text, it);
+        RuleStmt(it) => "CREATE RULE", DEFINITION, session.create_rule(text, it);
         CreateExtensionStmt(it) => "CREATE EXTENSION", DEFINITION,
             session.create_extension(it, sink);
         AlterExtensionStmt(it) => "ALTER EXTENSION", DEFINITION, session.alter_extension(it, sink);
@@ -400,7 +401,6 @@ statements! {
         ClusterStmt(_) => "CLUSTER", Ddl;
         CreateEventTrigStmt(_) => "CREATE EVENT TRIGGER", Ddl;
         AlterEventTrigStmt(_) => "ALTER EVENT TRIGGER", Ddl;
-        RuleStmt(_) => "CREATE RULE", Ddl;
         AlterTypeStmt(_) => "ALTER TYPE", Ddl;
         DefineStmt(it) => define_command(it), Ddl;
         CreateOpClassStmt(_) => "CREATE OPERATOR CLASS", Ddl;

@@ -28,6 +28,13 @@ fn statements_have_their_class_and_command() {
         ("alter table t rename constraint a to b", Ddl, "ALTER TABLE"),
         ("alter view v rename a to b", Ddl, "ALTER VIEW"),
         ("drop index i", Ddl, "DROP INDEX"),
+        (
+            "create rule r as on insert to t do nothing",
+            Ddl,
+            "CREATE RULE",
+        ),
+        ("alter rule r on t rename to s", Ddl, "ALTER RULE"),
+        ("drop rule r on t", Ddl, "DROP RULE"),
         ("drop aggregate a (int)", Ddl, "DROP AGGREGATE"),
         (
             "create aggregate a (int) (sfunc = f)",

@@ -69,8 +69,7 @@ pub const BY_WAYS: [&str; 9] = [
 ];
 
 /// What Quorate answers 0A000 to: in these ways (none: in all), statements that hold this text.
-pub const UNSUPPORTED: &[(&[Way], &str)] =
-    &[(&[], "create rule"), (&[], "cluster "), (&[], "load ")];
+pub const UNSUPPORTED: &[(&[Way], &str)] = &[(&[], "cluster "), (&[], "load ")];
 
 /// The roles and objects. `connect` goes over to the database of the test.
 pub const SETUP: &str = "
@@ -150,6 +149,10 @@ create function m.tf() returns trigger language plpgsql as 'begin delete from m.
 create function m.td() returns trigger language plpgsql security definer as 'begin delete from m.u where k = 0; return null; end';
 create trigger watch before insert on m.trig for each row execute function m.tf();
 create trigger watched after update on m.trig execute function m.td();
+create table m.ruled (k int primary key, v text);
+insert into m.ruled values (1, 'one');
+create rule marked as on update to m.ruled do also delete from m.u where k = old.k;
+create rule moved as on delete to m.ruled do instead insert into m.u values (old.k, 0);
 revoke execute on all routines in schema m from public;
 grant execute on all routines in schema m to m_granted;
 grant all on all tables in schema m, closed to m_granted;
@@ -586,6 +589,17 @@ pub const STATEMENTS: &[Statement] = &[
     write("insert into m.trig values (2, 'two')"),
     write("update m.trig set v = 'other'"),
     utility("drop trigger watch on m.trig"),
+    // ---- Rules ----
+    utility("create rule made as on insert to m.t do nothing"),
+    utility("create rule made as on delete to lost.t do instead nothing"),
+    utility("create rule made as on update to m.view do instead delete from m.u where k = new.k"),
+    utility("create or replace rule marked as on update to m.ruled do nothing"),
+    utility("alter rule marked on m.ruled rename to seen"),
+    utility("alter table m.ruled disable rule marked"),
+    utility("comment on rule marked on m.ruled is 'x'"),
+    write("update m.ruled set v = 'other'"),
+    write("delete from m.ruled where k = 1"),
+    utility("drop rule marked on m.ruled"),
     // ---- What everybody may do ----
     open("set work_mem = '4MB'"),
     open("show work_mem"),
@@ -599,7 +613,6 @@ pub const STATEMENTS: &[Statement] = &[
     },
     // ---- What Quorate does not have ----
     utility("merge into m.t using m.u on t.k = u.k when matched then delete"),
-    utility("create rule made as on insert to m.t do nothing"),
     utility("cluster m.t using t_pkey"),
     utility("load 'plpgsql'"),
     open("listen heard"),

@@ -36,6 +36,7 @@ use std::sync::Arc;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::CopyStmt;
 
+use super::plan::Way;
 use super::run::Output;
 use super::statements::inner;
 use super::{CommandTag, Session, Sink};
@@ -44,6 +45,7 @@ use execution::state::prepared::{Counted, Planned};
 use file::Server;
 use options::{Chosen, Options};
 use output::CopyOut;
+use planner::bind::rule::Alone;
 use planner::bind::{self, BindContext, Binder, Bound};
 use syntax::parser::{self, Statement};
 
@@ -144,7 +146,11 @@ impl Session {
             return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
         let plan = |session: &mut Session| {
-            let (planned, _) = session.plan(&inner, &[], false, None)?;
+            let way = Way {
+                alone: Some(Alone::Copy),
+                ..Way::default()
+            };
+            let (planned, ..) = session.plan_watched(&inner, &[], false, None, way)?;
             Ok(Rc::new(planned))
         };
         let planned = plan(self)?;

@@ -9,6 +9,7 @@ use super::super::{CommandTag, Session};
 use super::policy::no_policy;
 use super::role::no_role;
 use super::routine::is_routine;
+use super::rule::rule_of;
 use super::trigger::no_trigger;
 use super::{database, texts};
 use catalog::access::must_own;
@@ -78,6 +79,7 @@ impl Session {
             }
             (Ok(ObjectType::ObjectPolicy), _) => self.commented_policy(&catalog, &names)?,
             (Ok(ObjectType::ObjectTrigger), _) => self.commented_trigger(&catalog, &names)?,
+            (Ok(ObjectType::ObjectRule), _) => self.commented_rule(&catalog, &names)?,
             (Ok(object), Some(NodeEnum::String(_))) => {
                 self.commented_name(&catalog, object, &names[0])?
             }
@@ -321,6 +323,16 @@ impl Session {
         let trigger = trigger.ok_or_else(|| no_trigger(&table, name))?;
         self.must_own_part_of(catalog, &table)?;
         Ok(Address::of(Address::TRIGGER, trigger.oid))
+    }
+
+    fn commented_rule(&mut self, catalog: &Catalog, names: &[String]) -> Result<Address> {
+        let Some((name, of)) = names.split_last() else {
+            return Err(Error::internal("COMMENT ON RULE of nothing"));
+        };
+        let table = self.find_table_in("", &range_of(of))?;
+        let rule = rule_of(&table, name)?;
+        self.must_own_part_of(catalog, &table)?;
+        Ok(Address::of(Address::REWRITE, rule.oid))
     }
 
     /// An object that has a name of one part.

@@ -660,6 +660,7 @@ fn table_of(catalog: &Catalog, object: Object) -> Option<&Arc<Table>> {
         }
         Object::Policy(oid) => catalog.policy(oid).map(|found| found.0),
         Object::Trigger(oid) => catalog.trigger(oid).map(|found| found.0),
+        Object::Rule(oid) => catalog.rule(oid).map(|found| found.0),
     }
 }
 
@@ -731,6 +732,10 @@ fn remove_part(
             table.triggers.retain(|trigger| trigger.oid != oid);
             forget_part(table, oid);
             cluster::forget_object(txn, database, Address::TRIGGER, oid)?;
+        }
+        Object::Rule(oid) => {
+            table.rules.retain(|rule| rule.oid != oid);
+            cluster::forget_object(txn, database, Address::REWRITE, oid)?;
         }
         Object::Schema(_)
         | Object::Type(_)

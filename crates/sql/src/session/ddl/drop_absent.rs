@@ -1,4 +1,4 @@
-//! DROP of kinds of objects that nobody can make here, and of casts, collations and operators: each name means what is
+//! DROP of kinds of objects that nobody can make here, and of casts, collations, operators and rules: each name means what is
 //! built in, or nothing, or what a user has made.
 //!
 //! ```text
@@ -9,7 +9,7 @@
 //! So scripts that clean up after themselves run, and their author is told the same as by PostgreSQL.
 //!
 //! # Invariant
-//! Nothing but casts, collations and operators is dropped here.
+//! Nothing but casts, collations, operators and rules is dropped here.
 
 use std::sync::Arc;
 
@@ -18,10 +18,13 @@ use pg_query::protobuf::{DropBehavior, DropStmt, Node, ObjectType, ObjectWithArg
 
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
 use super::cast::no_cast;
+use super::rule::no_rule;
 use super::texts;
 use crate::session::utility::tag;
+use catalog::access::must_own;
 use catalog::layout::FIRST_USER_OID;
 use catalog::operator_class::{self, OperatorClass, METHODS};
+use catalog::rule::RETURN;
 use catalog::system;
 use catalog::{Catalog, Object, RelationKind, RelationRef};
 use functions::strings::quote_identifier;
@@ -289,7 +292,6 @@ impl Session {
         }
     }
 
-    /// A view is its rule, and nothing else has one.
     fn named_rule(&mut self, catalog: &Arc<Catalog>, names: &[String]) -> Result<Named> {
         let (rule, of) = names.split_last().ok_or_else(nothing)?;
         check_schema(catalog, of)?;
@@ -305,13 +307,15 @@ impl Session {
             RelationKind::MaterializedView => "materialized view",
             _ => "",
         };
-        if noun.is_empty() || rule != "_RETURN" {
-            let message = format!(
-                "rule \"{rule}\" for relation \"{}\" does not exist",
-                table.name
-            );
-            let missing = Error::new(SqlState::UNDEFINED_OBJECT, message);
-            return Ok(Named::Nothing(missing, None));
+        if let Some(known) = table.rule(rule) {
+            let role = self.shared.settings.current_role();
+            if !catalog.has_privileges_of(role, table.owner) {
+                return Err(must_own("relation", &table.name));
+            }
+            return Ok(Named::Made(Object::Rule(known.oid)));
+        }
+        if noun.is_empty() || rule != RETURN {
+            return Ok(Named::Nothing(no_rule(table, rule), None));
         }
         self.must_own_relation(table)?;
         let message = format!(

@@ -75,6 +75,9 @@ impl Session {
         if object == Ok(ObjectType::ObjectPolicy) {
             return self.rename_policy(range, &rename.subname, &rename.newname);
         }
+        if object == Ok(ObjectType::ObjectRule) {
+            return self.rename_rule(range, &rename.subname, &rename.newname);
+        }
         if object == Ok(ObjectType::ObjectTrigger) {
             return self.rename_trigger(range, &rename.subname, &rename.newname);
         }

@@ -134,7 +134,7 @@ impl Session {
 }
 
 /// What several statements need, each once.
-fn gathered(mut all: Vec<Uses>) -> Vec<Uses> {
+pub(super) fn gathered(mut all: Vec<Uses>) -> Vec<Uses> {
     all.sort_by_key(|uses| uses.relation);
     let mut out: Vec<Uses> = Vec::new();
     for uses in all {

@@ -131,6 +131,7 @@ impl Session {
                     column.default_uses.clone_from(&old.default_uses);
                 }
                 view.triggers = old.triggers.clone();
+                view.rules = old.rules.clone();
                 if let Some(open) = &mut self.open {
                     store::update_table(open.txn.as_mut(), catalog.database.oid, &view)?;
                 }

@@ -17,6 +17,7 @@
 
 use std::borrow::Cow;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use base::{coro, Error, Result, SqlState};
 use pg_query::protobuf::{ExplainStmt, Node};
@@ -29,6 +30,7 @@ use super::sizes::Sizes;
 use super::statements::{inner, Given};
 use super::utility::node_of;
 use super::{Column, Session, Sink};
+use catalog::Catalog;
 use execution::exec::{Measures, Meter};
 use execution::state::prepared::Planned;
 use planner::plan::Plan;
@@ -130,6 +132,14 @@ fn alias_of(node: &NodeEnum) -> Option<&str> {
     Some(&alias.aliasname)
 }
 
+/// The statements that rules have made of one.
+fn rewritten(planned: &Planned) -> Option<&[Rc<Plan>]> {
+    match planned.bound.as_ref()?.plan.plan() {
+        Plan::Rewritten(rewritten) => Some(&rewritten.statements),
+        _ => None,
+    }
+}
+
 impl Session {
     /// The lines that EXPLAIN shows.
     pub(super) fn explain(
@@ -185,6 +195,11 @@ impl Session {
                 _ => options.dummy("Utility Statement"),
             });
         }
+        let is_rewritten = rewritten(&planned).is_some();
+        if is_rewritten && options.form != Form::Text {
+            let what = "EXPLAIN in a form other than TEXT of what rules rewrite";
+            return Err(Error::unsupported(what));
+        }
         let planning = meter.as_ref().zip(before);
         let planning = planning.map(|(meter, before)| meter.usage().since(before));
         let (mut measured, mut is_made) = (None, false);
@@ -231,25 +246,63 @@ impl Session {
             None => Some(inner.node()),
         };
         let (measures, alias) = (measures.as_deref(), written.and_then(alias_of));
-        let plan = self.explained((&planned, is_made), (measures, alias), &options)?;
-        Ok(write::write(&plan, &after, &options))
-    }
-
-    /// The nodes of a plan, or of the query that it makes a table of, if the session's role may see them.
-    fn explained(
-        &self,
-        (planned, is_made): (&Planned, bool),
-        (measures, alias): (Option<&Measures>, Option<&str>),
-        options: &Options,
-    ) -> Result<node::Node> {
-        let catalog = &planned.catalog;
-        let storage = self.shared.engine.storage.clone();
-        let sizes = Sizes::of(catalog, &*storage);
-        let permitted = self.permitted_to_see(planned)?;
+        if let Some(statements) = rewritten(&planned) {
+            return self.explain_each(&planned, statements, (measures, after), &options);
+        }
+        let permitted = self.permitted_to_see(&planned)?;
         let plan = match permitted.plan() {
             Plan::Insert(insert) if is_made => &insert.input,
             plan => plan,
         };
+        let plan = self.explained(&planned.catalog, plan, (measures, alias), &options)?;
+        Ok(write::write(&plan, &after, &options))
+    }
+
+    /// What is shown of the statements that rules have made of one.
+    fn explain_each(
+        &self,
+        planned: &Planned,
+        statements: &[Rc<Plan>],
+        (measures, mut after): (Option<&Measures>, write::After),
+        options: &Options,
+    ) -> Result<Vec<String>> {
+        self.permitted_to_see(planned)?;
+        if statements.is_empty() {
+            return Ok(vec!["Query rewrites to nothing".to_owned()]);
+        }
+        let mut lines = Vec::new();
+        let mut triggers = after.triggers.take();
+        for (place, plan) in statements.iter().enumerate() {
+            if place + 1 == statements.len() {
+                after.triggers = triggers.take();
+            }
+            if place > 0 {
+                lines.push(String::new());
+            }
+            let writes = matches!(
+                **plan,
+                Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::With(_)
+            );
+            if !writes {
+                lines.push("NOTIFY".to_owned());
+                continue;
+            }
+            let plan = self.explained(&planned.catalog, plan, (measures, None), options)?;
+            lines.extend(write::write(&plan, &after, options));
+        }
+        Ok(lines)
+    }
+
+    /// The nodes of a plan that the session's role may see.
+    fn explained(
+        &self,
+        catalog: &Arc<Catalog>,
+        plan: &Plan,
+        (measures, alias): (Option<&Measures>, Option<&str>),
+        options: &Options,
+    ) -> Result<node::Node> {
+        let storage = self.shared.engine.storage.clone();
+        let sizes = Sizes::of(catalog, &*storage);
         let eval = self.eval.clone();
         let most = self.shared.settings.parsed().query_memory;
         let reads_several = names::reads_several(plan);

@@ -832,7 +832,7 @@ pub(super) fn reads_several(plan: &Plan) -> bool {
                 let excluded = conflict.is_some_and(|conflict| conflict.set.is_some());
                 1 + usize::from(excluded) + count(&insert.input).max(1)
             }
-            Plan::Merge(_) | Plan::With(_) => 2,
+            Plan::Merge(_) | Plan::With(_) | Plan::Rewritten(_) => 2,
             plan => {
                 let input = plan.same_columns();
                 input.map_or(0, |input| count(input) + subqueries(plan))

@@ -218,6 +218,7 @@ pub(super) fn of_plan(plan: &Plan, view: &View<'_>, outer: &[Columns]) -> Node {
         width: match plan {
             // They give rows only to RETURNING.
             Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Merge(_) => 0,
+            Plan::Rewritten(_) => 0,
             _ => width(plan, *statistics),
         },
         actual,
@@ -395,6 +396,7 @@ fn named<'p>(plan: &'p Plan, view: &View<'_>) -> Named<'p> {
         Plan::Update(update) => of_change("Update", &update.target.table, &update.input, view),
         Plan::Delete(delete) => of_change("Delete", &delete.target.table, &delete.input, view),
         Plan::Merge(merge) => of_change("Merge", &merge.table, &merge.input, view),
+        Plan::Rewritten(_) => node("Result", vec![], vec![]),
     }
 }
 
@@ -581,6 +583,7 @@ fn width(plan: &Plan, statistics: &dyn Statistics) -> i32 {
         Plan::Update(update) => of(&update.input),
         Plan::Delete(delete) => of(&delete.input),
         Plan::Merge(merge) => of(&merge.input),
+        Plan::Rewritten(_) => 0,
         Plan::Routine { .. } | Plan::Working(_) | Plan::Transition(_) => WIDTH_UNKNOWN,
     }
 }

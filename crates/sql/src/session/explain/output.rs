@@ -23,7 +23,7 @@ pub(super) fn of(plan: &Plan, writer: &Writer<'_>, outer: &[Columns]) -> Option<
         Plan::Insert(insert) => returned(&insert.target, writer, outer)?,
         Plan::Update(update) => returned(&update.target, writer, outer)?,
         Plan::Delete(delete) => returned(&delete.target, writer, outer)?,
-        Plan::Merge(_) => return None,
+        Plan::Merge(_) | Plan::Rewritten(_) => return None,
         Plan::Project(input, programs) => {
             let row = writer.columns(input, outer);
             let computed = writer.columns(plan, outer);

@@ -564,6 +564,19 @@ fn refuse_used_column(catalog: &Catalog, table: &Table, place: usize) -> Result<
                 policy.name, view.name
             )));
         }
+        let mut rules = view.rules.iter();
+        if let Some(rule) = rules.find(|rule| rule.uses.iter().any(names_it)) {
+            return Err(Error::new(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                "cannot alter type of a column used by a view or rule",
+            )
+            .with_detail(format!(
+                "rule {} on {} {} depends on column \"{name}\"",
+                rule.name,
+                view.kind.noun(),
+                view.name
+            )));
+        }
         if view.view.iter().flat_map(|view| &view.uses).any(names_it) {
             return Err(Error::new(
                 SqlState::FEATURE_NOT_SUPPORTED,

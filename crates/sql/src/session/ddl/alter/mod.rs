@@ -223,6 +223,10 @@ impl Session {
             | Type::AtDisableTrigUser => {
                 self.alter_triggers(&catalog, &table, (command, only), kind)
             }
+            Type::AtEnableRule
+            | Type::AtEnableAlwaysRule
+            | Type::AtEnableReplicaRule
+            | Type::AtDisableRule => self.alter_rule(&table, command, kind),
             Type::AtSetLogged => self.alter_logged(&catalog, &table, false),
             Type::AtSetUnLogged => self.alter_logged(&catalog, &table, true),
             Type::AtAttachPartition => self.attach_partition(text, &table, command),
@@ -390,7 +394,10 @@ fn action_name(kind: Type) -> &'static str {
         Type::AtDisableTrig | Type::AtDisableTrigAll | Type::AtDisableTrigUser => "DISABLE TRIGGER",
         Type::AtEnableAlwaysTrig => "ENABLE ALWAYS TRIGGER",
         Type::AtEnableReplicaTrig => "ENABLE REPLICA TRIGGER",
-        Type::AtEnableRule | Type::AtDisableRule => "ENABLE or DISABLE RULE",
+        Type::AtEnableRule => "ENABLE RULE",
+        Type::AtEnableAlwaysRule => "ENABLE ALWAYS RULE",
+        Type::AtEnableReplicaRule => "ENABLE REPLICA RULE",
+        Type::AtDisableRule => "DISABLE RULE",
         _ => "with this action",
     }
 }
