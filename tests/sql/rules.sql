@@ -31,6 +31,12 @@ delete from rul_t where id <> 2;
 select * from rul_log order by x;
 select id from rul_t order by id;
 
+create rule rul_j as on insert to rul_t where a > 50 and b is not null and not exists (select from rul_log where what = 'never' and b = t) do instead insert into rul_log select 'big', new.*;
+create rule rul_j as on insert to rul_t where a > 50 and b is not null and not exists (select from rul_log where what = 'never' and b = t) do instead insert into rul_log (what, x) select 'big', new.a from (select new.id) q (k) where k is not null;
+insert into rul_t (id, a) values (60, 60), (61, 40);
+select what, x from rul_log where what = 'big';
+select id from rul_t where id >= 60;
+
 -- as they are shown
 select rulename, definition from pg_rules where tablename like 'rul%' order by rulename;
 select rulename, ev_type, ev_enabled, is_instead from pg_rewrite where ev_class = 'rul_t'::regclass order by 1;
@@ -44,7 +50,7 @@ alter table rul_t rename to rul_tt;
 select definition from pg_rules where rulename = 'rul_u';
 truncate rul_log;
 update rul_tt set aa = aa + 100 where id = 2;
-select * from rul_log;
+select * from rul_log order by what;
 alter table rul_tt rename to rul_t;
 alter table rul_t rename aa to a;
 alter table rul_log rename xx to x;
@@ -60,6 +66,8 @@ create rule rul_w as on update to rul_t do instead update rul_log set x = 2 retu
 create rule rul_w as on update to rul_t do instead update rul_log set x = 2 returning x, x, x, t, what;
 create rule rul_w as on update to rul_t where sum(old.a) > 1 do nothing;
 create rule rul_w as on update to rul_t where old.a do nothing;
+create rule rul_w as on update to rul_t where a > 1 do nothing;
+create rule rul_w as on insert to rul_t do insert into rul_log (x) values (a);
 create rule rul_w as on update to rul_t do with q as (select old.a) insert into rul_log (x) select a from q;
 create rule rul_w as on update to rul_t where old.a = 1 do insert into rul_log (x) select 1 union select 2;
 create rule rul_w as on update to rul_t where old.a = 1 do notify rul_n;

@@ -528,15 +528,17 @@ impl Binder<'_> {
         layout.text(" ");
         for (place, (expr, name)) in targets.exprs.iter().zip(targets.names).enumerate() {
             let mut text = self.shown_expr(expr, scope, true, layout.level)?;
+            let shows_rows = self
+                .shown_queries
+                .as_ref()
+                .is_some_and(|shown| !shown.rows.is_empty());
             let own = match expr.kind {
-                ExprKind::Column(at) => self.shown_by(scope, 0, |level, _, _| {
-                    Ok(level
-                        .column(at, 0)
-                        .rsplit('.')
-                        .next()
-                        .unwrap_or("")
-                        .to_owned())
-                })?,
+                ExprKind::Column(at) => {
+                    self.shown_by(scope, 0, |level, _, _| Ok(last_name(&level.column(at, 0))))?
+                }
+                ExprKind::Param(at) if shows_rows => {
+                    self.shown_by(scope, 0, |level, _, _| Ok(last_name(&level.param(at))))?
+                }
                 _ if matches!(called, Called::Nothing) => quote_identifier(UNNAMED),
                 _ => String::new(),
             };
@@ -809,6 +811,11 @@ impl Binder<'_> {
             shown.paused = paused;
         }
     }
+}
+
+/// The last of the names that a column is qualified by.
+fn last_name(qualified: &str) -> String {
+    qualified.rsplit('.').next().unwrap_or("").to_owned()
 }
 
 /// What is known of the queries that are being laid out.

@@ -58,6 +58,8 @@ pub struct Recorded {
     pub arbiters: Vec<(i32, u32)>,
     /// Arguments of a function in SQL: where, and whether its name stands before theirs.
     pub arguments: Vec<(i32, bool)>,
+    /// Columns of the rows of a rule that stand without their row: where, and which.
+    pub rows: Vec<(i32, &'static str)>,
     /// What is written to.
     pub targets: Vec<WrittenTo>,
     /// Columns of relations that are looked at, by their numbers.
@@ -359,6 +361,10 @@ pub fn fix(text: &str, recorded: &Recorded) -> Result<String> {
             true => (at.start, at.end, quoted(BY_OID)),
             false => (at.start, at.start, format!("{}.", quoted(BY_OID))),
         });
+    }
+    for (location, row) in &recorded.rows {
+        let start = tokens[token_at(&tokens, *location)?].start;
+        edits.push((start, start, format!("{row}.")));
     }
     edits.sort_by_key(|edit| edit.0);
     edits.dedup();

@@ -180,6 +180,16 @@ pub trait Variables {
     fn are_rows_of_rule(&self) -> bool {
         false
     }
+
+    /// The one of these rows that a column means which stands without it.
+    fn row_unsaid(&self, _names: &[&str]) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether such a column may be of either.
+    fn are_both_meant(&self) -> bool {
+        false
+    }
 }
 
 /// What a name means that is both a variable's and a column's.

@@ -11,7 +11,7 @@
 //! # What it leaves out
 //! WITH that writes, in an action.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
 use base::{Error, Result, SqlState};
@@ -20,7 +20,7 @@ use pg_query::protobuf::{Node, SelectStmt, WithClause};
 use super::definition::is_alone;
 use super::expr::Place;
 use super::scope::Scope;
-use super::{boxed, inner, Binder, OutputColumn, Variables};
+use super::{boxed, inner, Binder, Conflict, OutputColumn, Variables};
 use crate::plan::Collated;
 use catalog::sql_body::{Known, SqlBody};
 use catalog::trigger::Events;
@@ -43,6 +43,8 @@ pub struct RuleRows<'t> {
     body: Option<&'t SqlBody>,
     /// What was looked at: of the new row or not, and which column, or all of it.
     used: RefCell<BTreeSet<(bool, Option<usize>)>>,
+    /// To what the rule is applied, while its condition is bound: there columns may stand alone.
+    condition_of: Cell<Events>,
 }
 
 impl<'t> RuleRows<'t> {
@@ -52,7 +54,27 @@ impl<'t> RuleRows<'t> {
             table,
             body,
             used: RefCell::default(),
+            condition_of: Cell::default(),
         }
+    }
+
+    /// The condition of a rule on this is bound from here on; of one on nothing, its actions are.
+    pub fn in_condition(&self, event: Events) {
+        self.condition_of.set(event);
+    }
+
+    /// The row that a column means which stands alone: whether it is the new one.
+    fn meant(&self) -> Option<bool> {
+        match self.condition_of.get() {
+            Events::INSERT => Some(true),
+            Events::DELETE => Some(false),
+            _ => None,
+        }
+    }
+
+    fn place_of(&self, column: &str) -> Option<usize> {
+        let mut places = 0..self.table.columns.len();
+        places.find(|place| self.name(*place) == Some(column))
     }
 
     /// What a column is called, if it can be named.
@@ -125,10 +147,13 @@ impl Variables for RuleRows<'_> {
     fn find(&self, names: &[&str]) -> Result<Option<(usize, TypeId, i32)>> {
         let row_named = |name: &str| ROWS.iter().position(|row| *row == name);
         let found = match names {
-            [row] => row_named(row).map(|row| (row == 1, None)),
+            [name] => match (row_named(name), self.meant()) {
+                (Some(row), _) => Some((row == 1, None)),
+                (None, Some(is_new)) => self.place_of(name).map(|place| (is_new, Some(place))),
+                (None, None) => None,
+            },
             [row, column] => row_named(row).and_then(|row| {
-                let mut places = 0..self.table.columns.len();
-                let place = places.find(|place| self.name(*place) == Some(column))?;
+                let place = self.place_of(column)?;
                 Some((row == 1, Some(place)))
             }),
             _ => None,
@@ -168,8 +193,23 @@ impl Variables for RuleRows<'_> {
         self.body
     }
 
+    fn conflict(&self) -> Conflict {
+        Conflict::Column
+    }
+
     fn are_rows_of_rule(&self) -> bool {
         true
+    }
+
+    fn row_unsaid(&self, names: &[&str]) -> Option<&'static str> {
+        match names {
+            [name] if !ROWS.contains(name) => self.meant().map(|is_new| ROWS[usize::from(is_new)]),
+            _ => None,
+        }
+    }
+
+    fn are_both_meant(&self) -> bool {
+        self.condition_of.get() == Events::UPDATE
     }
 }
 

@@ -287,9 +287,18 @@ impl<'a> Binder<'a> {
         let (mut scope, mut next) = (Scope::default(), 0);
         let from = self.bind_from(&select.from_clause, &mut scope, false, &mut next)?;
         let from = from.ok_or_else(|| Error::internal("VALUES beside nothing"))?;
+        let (lists, named) = (&select.values_lists, &insert.cols);
+        if lists.len() == 1 {
+            let values = self.insert_values(lists, table, places, allowed, named, &scope)?;
+            let from = self.planner().plan(from, Vec::new())?;
+            return match values {
+                Plan::Values(mut rows) if rows.len() == 1 => {
+                    Ok(Plan::Project(Rc::new(from), rows.remove(0)))
+                }
+                _ => Err(Error::unsupported("sets of rows in VALUES of a rule")),
+            };
+        }
         let level = Scope::inside(Some(&scope));
-        let lists = &select.values_lists;
-        let named = &insert.cols;
         let values = self.running_once(false, |binder| {
             binder.insert_values(lists, table, places, allowed, named, &level)
         })?;

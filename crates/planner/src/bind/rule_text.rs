@@ -13,15 +13,15 @@
 use std::sync::Arc;
 
 use base::{Error, Result};
-use pg_query::protobuf::NotifyStmt;
+use pg_query::protobuf::{NotifyStmt, RangeVar};
 
 use super::definition::{Called, Shown};
 use super::expr::Place;
 use super::fixed::Recorded;
-use super::rule_made::RuleRows;
+use super::rule_made::{source_of, RuleRows};
 use super::scope::Scope;
 use super::{boxed, inner, BindContext, Binder};
-use crate::deparse::layout::spaced;
+use crate::deparse::layout::{spaced, STEP};
 use catalog::cast::without_note;
 use catalog::{Rule, Table};
 use functions::strings::quote_identifier;
@@ -66,7 +66,7 @@ pub fn shown(
     };
     let condition = rule.condition.as_deref().map(|text| {
         bind(text, &|binder, node| {
-            let shown = binder.condition_text_of_rule(node);
+            let shown = binder.condition_text_of_rule(node, rule);
             let as_stored = |binder: &Binder<'_>| {
                 let text = binder.renamed(without_note(text))?;
                 Ok(format!("({})", text.trim_start_matches("SELECT ")))
@@ -80,7 +80,7 @@ pub fn shown(
             if let NodeEnum::NotifyStmt(notify) = node {
                 return Ok(notify_text(notify));
             }
-            match binder.written_text(node, Called::Nothing) {
+            match binder.written_text(node, Called::Itself) {
                 Ok(Some(text)) => Ok(spaced(&text)),
                 _ => Ok(format!(" {}", binder.renamed(without_note(&action.text))?)),
             }
@@ -105,7 +105,7 @@ fn notify_text(notify: &NotifyStmt) -> String {
 }
 
 impl Binder<'_> {
-    fn condition_text_of_rule(&mut self, node: &NodeEnum) -> Result<String> {
+    fn condition_text_of_rule(&mut self, node: &NodeEnum, rule: &Rule) -> Result<String> {
         let none = || Error::internal("a condition that is none");
         let NodeEnum::SelectStmt(select) = node else {
             return Err(none());
@@ -115,9 +115,43 @@ impl Binder<'_> {
             return Err(none());
         };
         let scope = Scope::default();
-        self.name_items_after(&scope, Vec::new());
+        // It stands beside the items of the first action.
+        let names = match rule.body.statements.first() {
+            Some(action) => self.names_beside(&action.text)?,
+            None => Vec::new(),
+        };
+        self.name_items_after(&scope, names);
         let bound = self.expr(boxed(&target.val)?, &scope, Place::plain("WHERE"))?;
         let bound = self.condition(bound, "WHERE")?;
-        self.shown_expr(&bound, &scope, false, 0)
+        let text = self.shown_expr(&bound, &scope, false, STEP)?;
+        Ok(spaced(&text))
+    }
+
+    /// What the relations are called that stand in an action itself.
+    fn names_beside(&self, action: &str) -> Result<Vec<String>> {
+        let statements = parser::parse(action)?;
+        let node = statements.first().map(|first| first.node());
+        let selected = node.and_then(source_of);
+        let selected = selected.filter(|select| select.values_lists.is_empty());
+        let (range, others) = match (node, selected) {
+            (_, Some(select)) => (&None, select.from_clause.as_slice()),
+            (Some(NodeEnum::InsertStmt(it)), None) => (&it.relation, &[][..]),
+            (Some(NodeEnum::UpdateStmt(it)), _) => (&it.relation, it.from_clause.as_slice()),
+            (Some(NodeEnum::DeleteStmt(it)), _) => (&it.relation, it.using_clause.as_slice()),
+            _ => return Ok(Vec::new()),
+        };
+        let others = others.iter().filter_map(|other| match &other.node {
+            Some(NodeEnum::RangeVar(range)) => Some(range),
+            _ => None,
+        });
+        let named = |range: &RangeVar| match &range.alias {
+            Some(alias) => alias.aliasname.clone(),
+            None => {
+                let oid = range.relname.parse().unwrap_or(0);
+                let table = self.cx.catalog.table_by_oid(oid);
+                table.map_or_else(String::new, |table| table.name.clone())
+            }
+        };
+        Ok(range.iter().chain(others).map(named).collect())
     }
 }

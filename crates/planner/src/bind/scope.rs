@@ -338,9 +338,15 @@ impl Binder<'_> {
 
     /// Notes that these names mean an argument of a routine, if that is asked for.
     pub(super) fn record_argument(&mut self, names: &[&str], location: i32) {
-        let known = self.cx.variables.filter(|known| !known.are_rows_of_rule());
-        if let (Some(recorded), Some(known)) = (&mut self.recorded, known) {
-            recorded.argument(location, names, known);
+        let (Some(recorded), Some(known)) = (&mut self.recorded, self.cx.variables) else {
+            return;
+        };
+        match known.are_rows_of_rule() {
+            true => {
+                let row = known.row_unsaid(names);
+                recorded.rows.extend(row.map(|row| (location, row)));
+            }
+            false => recorded.argument(location, names, known),
         }
     }
 
@@ -532,6 +538,23 @@ impl Binder<'_> {
         Some(Expr::new(kind, TypeId::OID, location))
     }
 
+    /// What is said of a column of the rows of a rule that stands without its row.
+    fn column_of_row_alone(&self, name: &str, error: &Error, location: i32) -> Option<Error> {
+        let rows = self.cx.variables.filter(|known| known.are_rows_of_rule())?;
+        let columns = rows.fields("old")?;
+        if !columns.iter().any(|column| column == name) {
+            return None;
+        }
+        if rows.are_both_meant() {
+            let message = format!("column reference \"{name}\" is ambiguous");
+            return Some(self.error(SqlState::AMBIGUOUS_COLUMN, message, location));
+        }
+        Some(error.clone().with_hint(format!(
+            "There is a column named \"{name}\" in table \"old\", but it cannot be referenced from this \
+             part of the query."
+        )))
+    }
+
     fn missing_column(&self, names: &[&str], scope: &Scope<'_>, location: i32) -> Error {
         let [qualifier @ .., name] = names else {
             return Error::internal("a column without a name");
@@ -546,6 +569,9 @@ impl Binder<'_> {
                 format!("column \"{name}\" does not exist"),
                 location,
             );
+            if let Some(error) = self.column_of_row_alone(name, &error, location) {
+                return error;
+            }
             if let Some(item) = tables().find(|item| self.system_column(item, name).is_some()) {
                 return error.with_hint(format!(
                     "There is a column named \"{name}\" in table \"{}\", but it cannot be referenced \

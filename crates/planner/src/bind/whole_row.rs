@@ -64,7 +64,7 @@ impl Binder<'_> {
         let (Some(known), Some((field, variable))) = (self.cx.variables, names.split_last()) else {
             return Ok(None);
         };
-        if variable.is_empty() {
+        if variable.is_empty() || known.are_rows_of_rule() {
             return Ok(None);
         }
         let Some((place, ty, typmod)) = known.find(variable).ok().flatten() else {

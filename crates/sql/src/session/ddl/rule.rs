@@ -176,6 +176,7 @@ impl Session {
         };
         let condition = create.where_clause.as_deref();
         if let Some(node) = condition {
+            rows.in_condition(rule.event);
             self.try_binding_with(text, &catalog, &rows, |binder| {
                 binder.check_rule_condition(node)
             })?;
@@ -184,6 +185,7 @@ impl Session {
                 binder.fixed_rule_condition(node)
             })?;
             rule.condition = Some(keep(made));
+            rows.in_condition(Events::NONE);
         }
         let mut returns = false;
         let mut statements = Vec::new();
