@@ -480,6 +480,7 @@ impl Binder<'_> {
                         Err(_) => return Ok(None),
                     }
                 }
+                None if matches!(names, Called::Inserted) && expr.is_untyped() => expr,
                 None => self.settle(expr)?,
             });
             own_names.push(column.name);
@@ -539,7 +540,9 @@ impl Binder<'_> {
                 ExprKind::Param(at) if shows_rows => {
                     self.shown_by(scope, 0, |level, _, _| Ok(last_name(&level.param(at))))?
                 }
-                _ if matches!(called, Called::Nothing) => quote_identifier(UNNAMED),
+                _ if matches!(called, Called::Nothing | Called::Inserted) => {
+                    quote_identifier(UNNAMED)
+                }
                 _ => String::new(),
             };
             if own != quote_identifier(name) && !matches!(called, Called::Returned) {
@@ -890,6 +893,8 @@ pub(super) enum Called<'n> {
     Returned,
     /// So too, but nobody sees it.
     Nothing,
+    /// The same, and INSERT says of which types its literals are.
+    Inserted,
 }
 
 /// The columns of a query.

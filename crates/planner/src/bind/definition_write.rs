@@ -243,7 +243,7 @@ impl Binder<'_> {
                 }
             }
             (Some(select), _) => {
-                let Some(text) = self.query_text(select, None, Called::Nothing)? else {
+                let Some(text) = self.query_text(select, None, Called::Inserted)? else {
                     return Ok(None);
                 };
                 layout.text(&shifted(&text, layout.level));

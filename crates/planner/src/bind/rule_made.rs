@@ -137,10 +137,6 @@ impl<'t> RuleRows<'t> {
             columns,
         }
     }
-
-    fn has_any(&self) -> bool {
-        !self.used.borrow().is_empty()
-    }
 }
 
 impl Variables for RuleRows<'_> {
@@ -335,7 +331,6 @@ impl Binder<'_> {
     pub fn check_rule_action(
         &mut self,
         node: &NodeEnum,
-        rows: &RuleRows<'_>,
         is_conditional: bool,
     ) -> Result<Option<Vec<OutputColumn>>> {
         self.names_only = true;
@@ -350,7 +345,13 @@ impl Binder<'_> {
         check_with(source_of(node).and_then(|select| select.with_clause.as_ref()))?;
         let bound = self.statement(node)?;
         let is_united = source_of(node).is_some_and(|select| !is_alone(select));
-        if is_united && (is_conditional || rows.has_any()) {
+        if is_united && rows_named(&parser::deparse_statement(node)?)?.contains(&true) {
+            let message =
+                "UNION/INTERSECT/EXCEPT member statement cannot refer to other relations of same \
+                           query level";
+            return Err(Error::new(SqlState::INVALID_COLUMN_REFERENCE, message));
+        }
+        if is_united && is_conditional {
             let message = "conditional UNION/INTERSECT/EXCEPT statements are not implemented";
             return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }

@@ -192,7 +192,7 @@ impl Session {
         for node in actions(create) {
             let (is_conditional, instead) = (condition.is_some(), create.instead);
             let columns = self.try_binding_with(text, &catalog, &rows, |binder| {
-                binder.check_rule_action(node, &rows, is_conditional)
+                binder.check_rule_action(node, is_conditional)
             })?;
             rows.check(rule.event)?;
             if let Some(columns) = columns {
