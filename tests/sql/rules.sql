@@ -250,6 +250,7 @@ unlisten *;
 drop rule rul_r3 on rul_log2;
 drop rule rul_s5 on rul_s;
 create rule rul_s5 as on delete to rul_s do also notify rul_n;
+select definition from pg_rules where rulename = 'rul_s5';
 explain (costs off) delete from rul_s;
 explain (costs off) insert into rul_v values (1);
 create or replace rule rul_vi as on insert to rul_v do instead nothing;

@@ -38,7 +38,13 @@ pub(super) fn definition(
     out.push_str(if rule.instead { " DO INSTEAD " } else { " DO " });
     match shown.actions.as_slice() {
         [] => out.push_str("NOTHING;"),
-        [action] => out.push_str(&format!("{action};")),
+        [action] => {
+            // NOTIFY begins a line, and no line ends with a space.
+            if action.starts_with('\n') {
+                out.truncate(out.trim_end().len());
+            }
+            out.push_str(&format!("{action};"));
+        }
         actions => {
             let actions: String = actions
                 .iter()
