@@ -641,7 +641,7 @@ mod tests {
                     statements: vec![SqlStatement::default()],
                     known: vec![Known::default()],
                 },
-                uses: vec![Uses::default()],
+                uses: vec![super::super::Uses::default()],
             }],
         };
         assert_eq!(decode(&encode(&table)).unwrap(), table);
