@@ -76,6 +76,11 @@ impl Rule {
         self.enabled.fires(replica)
     }
 
+    /// Whether it stands wholly in the place of that.
+    fn is_whole(&self, event: Events) -> bool {
+        self.event == event && self.instead && self.condition.is_none()
+    }
+
     /// What the columns of its relation were called when it was made, by place; those of later ones are
     /// missing.
     pub fn column_names(&self, relation: u32) -> &[String] {
@@ -97,12 +102,15 @@ impl Table {
         self.rules.insert(place, rule);
     }
 
-    /// Whether a rule stands wholly in the place of what is done to it.
+    /// Whether a rule that is applied stands wholly in the place of what is done to it.
     pub fn has_instead(&self, event: Events, replica: bool) -> bool {
-        self.rules.iter().any(|rule| {
-            let is_whole = rule.instead && rule.condition.is_none();
-            rule.event == event && is_whole && rule.applies(replica)
-        })
+        let mut rules = self.rules.iter();
+        rules.any(|rule| rule.is_whole(event) && rule.applies(replica))
+    }
+
+    /// The same, be that rule applied or not.
+    pub fn has_instead_rule(&self, event: Events) -> bool {
+        self.rules.iter().any(|rule| rule.is_whole(event))
     }
 }
 

@@ -10,6 +10,7 @@ use base::{Error, GroupId, Key, Result, SqlState, TreeId};
 
 use super::access::{Guarded, DATABASE_OWNER};
 use super::cluster::{self, insert_role, Address};
+use super::rule::query_rule_oid;
 use super::{depend, descriptor, routine, Catalog, Database, Index, Role, Routine, Schema, Table};
 use crate::layout::{
     COLLATIONS, DATABASES, FIRST_USER_OID, NAMES, OIDS, RELATIONS, ROLES, ROUTINES, SCHEMAS, TREES,
@@ -345,6 +346,10 @@ pub fn drop_table(txn: &mut dyn Transaction, database: u32, table: &Table) -> Re
     }
     for rule in &table.rules {
         cluster::forget_object(txn, database, Address::REWRITE, rule.oid)?;
+    }
+    if table.view.is_some() {
+        let query = query_rule_oid(table.oid);
+        cluster::forget_object(txn, database, Address::REWRITE, query)?;
     }
     for index in &table.indexes {
         cluster::forget_object(txn, database, Address::CLASS, index.oid)?;

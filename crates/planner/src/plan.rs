@@ -572,8 +572,10 @@ pub struct With {
 pub struct Rewritten {
     /// They, in their order.
     pub statements: Vec<Rc<Plan>>,
-    /// The place of the one whose rows are counted, and given if it has RETURNING.
+    /// The place of the one whose rows are counted.
     pub tagged: Option<usize>,
+    /// The place of the one whose rows are given.
+    pub giving: Option<usize>,
 }
 
 /// A column of a [`Plan::ProjectSet`].

@@ -38,9 +38,9 @@ use crate::Failure;
 /// transactions across groups; format 11: trees that lie in further groups, builds that are prepared;
 /// format 12: the types of extensions `vector` and `ltree`, in rows and keys; format 13: collations of ICU and
 /// of one's own; format 14: large objects, operators of one's own, and
-/// tables that inherit from others; format 15: points and other shapes, amounts of money).
+/// tables that inherit from others; format 15: points and other shapes, amounts of money; format 16: rules).
 /// `tests/directories` keeps a directory of an older format for each raise from format 4 on.
-pub const FORMAT: u32 = 15;
+pub const FORMAT: u32 = 16;
 
 /// See [`FORMAT`].
 const FORMAT_OLDEST: u32 = 2;

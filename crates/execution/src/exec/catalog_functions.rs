@@ -22,7 +22,8 @@ use catalog::cluster::Address;
 use catalog::depend::finds_routines;
 use catalog::layout::FIRST_USER_OID;
 use catalog::system::facts;
-use catalog::{Catalog, ForeignKey, RelationKind, Table, PG_CATALOG, SUPERUSER};
+use catalog::trigger::Events;
+use catalog::{Catalog, ForeignKey, Table, PG_CATALOG, SUPERUSER};
 use functions::collator;
 use functions::session::CatalogFunction;
 use functions::strings::quote_identifier;
@@ -127,9 +128,12 @@ pub(super) fn call(
         Asked::SequenceLastValue => last_value(cx, oid),
         Asked::FileNode => Ok(Datum::Oid(oid)),
         Asked::TablespaceLocation => Ok(Datum::text("")),
-        // INSERT, UPDATE and DELETE, as bits.
-        Asked::IsRelationUpdatable => Ok(Datum::Int4(if is_table(catalog, oid) { 28 } else { 0 })),
-        Asked::IsColumnUpdatable => Ok(Datum::Bool(is_table(catalog, oid))),
+        Asked::IsRelationUpdatable => {
+            let events = updatable_events(cx, oid, flag(args, 1), None)?;
+            let codes = UPDATABLE.iter().filter(|(event, _)| events.has(*event));
+            Ok(Datum::Int4(codes.map(|(_, code)| code).sum()))
+        }
+        Asked::IsColumnUpdatable => column_is_updatable(cx, oid, args),
         Asked::IsPublishable => Ok(Datum::Bool(false)),
         Asked::RowSecurityActive => row_security_active(cx, args),
         Asked::PartitionKey => match catalog.table_by_oid(oid) {
@@ -171,9 +175,42 @@ pub(super) fn type_is_known(catalog: &Catalog, id: TypeId) -> bool {
     }
 }
 
-fn is_table(catalog: &Catalog, oid: u32) -> bool {
-    let table = catalog.table_by_oid(oid);
-    table.is_some_and(|table| table.kind == RelationKind::Table)
+/// What `pg_relation_is_updatable` adds up.
+const UPDATABLE: [(Events, i32); 3] = [
+    (Events::UPDATE, 4),
+    (Events::INSERT, 8),
+    (Events::DELETE, 16),
+];
+
+/// What can be done to a relation, as far as these of its columns go if they are given; nothing to one
+/// that is not there.
+fn updatable_events(
+    cx: &Exec<'_>,
+    oid: u32,
+    with_triggers: bool,
+    columns: Option<&[usize]>,
+) -> Result<Events> {
+    let Some(table) = cx.catalog.table_by_oid(oid) else {
+        return Ok(Events::NONE);
+    };
+    let path = search_path(cx);
+    syntax::parser::large_stack(|| {
+        let mut binder = Binder::new(binding(cx, &path), Vec::new(), false);
+        binder.updatable_events(table, with_triggers, columns)
+    })
+}
+
+/// Whether a column can be written, and rows be deleted.
+fn column_is_updatable(cx: &Exec<'_>, oid: u32, args: &[Datum]) -> Result<Datum> {
+    let number = args[1]
+        .as_i64()
+        .and_then(|number| usize::try_from(number).ok());
+    let Some(place) = number.and_then(|number| number.checked_sub(1)) else {
+        return Ok(Datum::Bool(false));
+    };
+    let events = updatable_events(cx, oid, flag(args, 2), Some(&[place]))?;
+    let is = events.has(Events::UPDATE) && events.has(Events::DELETE);
+    Ok(Datum::Bool(is))
 }
 
 fn index_definition(cx: &mut Exec<'_>, oid: u32, args: &[Datum]) -> Result<Datum> {

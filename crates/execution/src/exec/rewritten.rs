@@ -67,7 +67,7 @@ impl Cursor for RewrittenCursor<'_> {
             match running.rows.next(cx)? {
                 Some(row) => {
                     self.running = Some(running);
-                    if self.rewritten.tagged == Some(self.at) {
+                    if self.rewritten.giving == Some(self.at) {
                         return Ok(Some(row));
                     }
                 }

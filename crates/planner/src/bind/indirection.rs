@@ -66,7 +66,7 @@ impl Binder<'_> {
         Ok(value)
     }
 
-    /// `(t).f` where `t` is an item of FROM is its column `t.f`.
+    /// `(t).f` where `t` is an item of FROM, or a row of a rule, is its column `t.f`.
     fn field_of_item(
         &mut self,
         node: &NodeEnum,
@@ -80,10 +80,23 @@ impl Binder<'_> {
         let ([item], NodeEnum::String(name)) = (&strings(&column.fields)[..], inner(first)?) else {
             return Ok(None);
         };
-        if !place.columns || column.fields.len() != 1 || !self.names_item(item, scope)? {
+        if !place.columns || column.fields.len() != 1 {
             return Ok(None);
         }
         let location = column.location;
+        if !self.names_item(item, scope)? {
+            let rows = self.cx.variables.filter(|known| known.are_rows_of_rule());
+            let is_column = rows.is_some_and(|rows| {
+                let fields = rows.fields(item).unwrap_or_default();
+                fields.contains(&name.sval)
+            });
+            return match is_column {
+                true => self
+                    .column_or_row(&[item, &name.sval], scope, location)
+                    .map(Some),
+                false => Ok(None),
+            };
+        }
         if let Some(found) = self.qualified_column(item, &name.sval, scope, location)? {
             // All of the row is looked at, as far as privileges go.
             self.whole_row(node, scope)?;

@@ -244,7 +244,8 @@ impl Binder<'_> {
         }
         let wanted = |item: &&ScopeTable| named.is_empty() || named.contains(&item.alias.as_str());
         let items = scope.tables.iter().filter(wanted);
-        for item in items.flat_map(ScopeTable::in_row) {
+        let items = items.flat_map(ScopeTable::in_row);
+        for item in items.filter(|item| item.kind != ItemKind::Constant) {
             let Some(table) = item.base.as_ref().or(item.table.as_ref()) else {
                 continue;
             };

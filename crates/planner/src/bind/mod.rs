@@ -27,6 +27,7 @@
 //! | [`view`] | what a view stands for |
 //! | [`definition`] | a view's query as text |
 //! | [`updatable`] | views that are a selection of one table |
+//! | [`updatable_events`] | what can be done to a relation |
 //! | [`rule`], [`rule_rows`] | what rules make of a statement |
 //! | [`rule_made`], [`rule_text`] | rules as they are made, and as text |
 //! | [`policy`] | which rows a role may see and write |
@@ -104,6 +105,7 @@ mod system;
 mod trigger;
 pub mod type_names;
 mod updatable;
+mod updatable_events;
 pub mod view;
 mod whole_row;
 pub mod window;

@@ -22,13 +22,16 @@
 //! Writing through a view to a relation that has rules (0A000). A value of `new` that is volatile is
 //! computed once for each action, where PostgreSQL computes it wherever it is named. Whether a row that
 //! has changed meanwhile meets the condition of a rule is not looked at again by the rule's own actions.
+//! What foreign keys do is not rewritten.
 
+use std::mem::replace;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{
-    List, Node, NotifyStmt, RangeVar, ReturningClause, SelectStmt, SetOperation, WithClause,
+    CommonTableExpr, List, LockingClause, Node, NotifyStmt, RangeVar, ReturningClause, SelectStmt,
+    SetOperation, WithClause,
 };
 
 use super::definition::is_alone;
@@ -50,7 +53,7 @@ use types::{Datum, TypeId};
 /// The schema of the item of FROM that stands for what was to be written; no user can make it.
 pub(super) const ROWS: &str = "#rows";
 
-/// What is bound, and how its names are looked for.
+/// Where a text stands: how its names are looked for, in whose name, and in the midst of what.
 #[derive(Clone)]
 pub(super) struct Context<'a> {
     cx: BindContext<'a>,
@@ -60,6 +63,20 @@ pub(super) struct Context<'a> {
     checked_as: Option<u32>,
     ctes: Vec<Cte>,
     frame: Option<Rc<Frame<'a>>>,
+    midst: Midst<'a>,
+}
+
+/// What a statement that is begun anew is in the midst of: nothing.
+#[derive(Clone, Default)]
+struct Midst<'a> {
+    positional: bool,
+    nullable: usize,
+    for_insert: bool,
+    inside_with: bool,
+    within_keys: bool,
+    locked: Vec<LockingClause>,
+    lifted: Vec<Expr>,
+    given_back: Vec<Rc<GivenBack<'a>>>,
 }
 
 /// What `old` and `new` are to an action.
@@ -94,12 +111,31 @@ enum By {
     Also,
 }
 
+impl By {
+    /// Why the actions of a rule are there.
+    fn of(rule: &Rule) -> By {
+        match (rule.instead, &rule.condition) {
+            (true, Some(_)) => By::InsteadIf,
+            (true, None) => By::Instead,
+            (false, _) => By::Also,
+        }
+    }
+}
+
 /// One of the statements that another becomes.
 struct Piece {
     plan: Plan,
     columns: Vec<OutputColumn>,
+    /// What it does; none is NOTIFY.
     command: Events,
     by: By,
+}
+
+impl Piece {
+    /// Whether it is no NOTIFY.
+    fn is_query(&self) -> bool {
+        self.command != Events::NONE
+    }
 }
 
 /// What a statement that writes stands in that can have one alone in its place.
@@ -120,7 +156,7 @@ impl Alone {
         };
         let has = |by: By| pieces.iter().any(|piece| piece.by == by);
         let what = match pieces {
-            [one] if one.command == Events::NONE => match self {
+            [one] if !one.is_query() => match self {
                 Alone::With => "DO INSTEAD NOTIFY",
                 Alone::Copy => {
                     return Err(unsupported("COPY query must not be a utility command"));
@@ -293,6 +329,40 @@ fn over_rows(mut action: NodeEnum) -> Result<NodeEnum> {
     Ok(action)
 }
 
+/// The queries of WITH.
+fn ctes_of(with: Option<&WithClause>) -> impl Iterator<Item = &CommonTableExpr> {
+    let items = with.into_iter().flat_map(|with| &with.ctes);
+    items.filter_map(|item| match inner(item) {
+        Ok(NodeEnum::CommonTableExpr(cte)) => Some(&**cte),
+        _ => None,
+    })
+}
+
+/// Refuses an action that cannot stand beside the WITH of the statement to which its rule is applied.
+fn check_beside(action: &NodeEnum, with: Option<&WithClause>) -> Result<()> {
+    let query = source_of(action).filter(|select| select.values_lists.is_empty());
+    let own = match query {
+        Some(select) => select.with_clause.as_ref(),
+        None => parts_of(action).and_then(|parts| parts.with),
+    };
+    for cte in ctes_of(with) {
+        let name = &cte.ctename;
+        if ctes_of(own).any(|own| own.ctename == *name) {
+            return Err(unsupported(format!(
+                "WITH query name \"{name}\" appears in both a rule action and the query being rewritten"
+            )));
+        }
+    }
+    let writes =
+        |cte: &CommonTableExpr| !matches!(boxed(&cte.ctequery), Ok(NodeEnum::SelectStmt(_)));
+    if query.is_some() && ctes_of(with).any(writes) {
+        return Err(unsupported(
+            "INSERT...SELECT rule actions are not supported for queries having data-modifying statements in WITH",
+        ));
+    }
+    Ok(())
+}
+
 /// The statement that stored text is.
 fn statement_of(text: &str) -> Result<NodeEnum> {
     let statements = parser::parse(text)?;
@@ -306,6 +376,7 @@ fn unsupported(message: impl Into<String>) -> Error {
 }
 
 impl<'a> Binder<'a> {
+    /// Where a statement stands that is begun anew among what is at work.
     fn context(&self) -> Context<'a> {
         Context {
             cx: self.cx,
@@ -315,6 +386,7 @@ impl<'a> Binder<'a> {
             checked_as: self.checked_as,
             ctes: self.ctes.clone(),
             frame: self.frame.clone(),
+            midst: Midst::default(),
         }
     }
 
@@ -333,6 +405,31 @@ impl<'a> Binder<'a> {
             checked_as: Some(table.owner),
             ctes: Vec::new(),
             frame: None,
+            midst: Midst::default(),
+        }
+    }
+
+    /// Goes elsewhere; where it was.
+    fn enter(&mut self, context: Context<'a>) -> Context<'a> {
+        let midst = context.midst;
+        Context {
+            cx: replace(&mut self.cx, context.cx),
+            stored: replace(&mut self.stored, context.stored),
+            noted: replace(&mut self.noted, context.noted),
+            open_params: replace(&mut self.open_params, context.open_params),
+            checked_as: replace(&mut self.checked_as, context.checked_as),
+            ctes: replace(&mut self.ctes, context.ctes),
+            frame: replace(&mut self.frame, context.frame),
+            midst: Midst {
+                positional: replace(&mut self.positional, midst.positional),
+                nullable: replace(&mut self.nullable, midst.nullable),
+                for_insert: replace(&mut self.for_insert, midst.for_insert),
+                inside_with: replace(&mut self.inside_with, midst.inside_with),
+                within_keys: replace(&mut self.within_keys, midst.within_keys),
+                locked: replace(&mut self.locked, midst.locked),
+                lifted: replace(&mut self.lifted, midst.lifted),
+                given_back: replace(&mut self.given_back, midst.given_back),
+            },
         }
     }
 
@@ -342,27 +439,9 @@ impl<'a> Binder<'a> {
         context: &Context<'a>,
         bind: impl FnOnce(&mut Self) -> Result<T>,
     ) -> Result<T> {
-        let own = self.context();
-        let enter = |binder: &mut Self, context: Context<'a>| {
-            binder.cx = context.cx;
-            binder.stored = context.stored;
-            binder.noted = context.noted;
-            binder.open_params = context.open_params;
-            binder.checked_as = context.checked_as;
-            binder.ctes = context.ctes;
-            binder.frame = context.frame;
-        };
-        enter(self, context.clone());
-        let positional = std::mem::take(&mut self.positional);
-        let nullable = std::mem::take(&mut self.nullable);
-        let for_insert = std::mem::take(&mut self.for_insert);
-        let inside_with = std::mem::take(&mut self.inside_with);
+        let own = self.enter(context.clone());
         let bound = bind(self);
-        self.inside_with = inside_with;
-        self.for_insert = for_insert;
-        self.nullable = nullable;
-        self.positional = positional;
-        enter(self, own);
+        self.enter(own);
         bound
     }
 
@@ -378,18 +457,6 @@ impl<'a> Binder<'a> {
         if let Some(alone) = alone {
             alone.check(&pieces)?;
         }
-        let with = parts_of(node).and_then(|parts| parts.with);
-        let writes = |item: &Node| match inner(item) {
-            Ok(NodeEnum::CommonTableExpr(cte)) => {
-                !matches!(boxed(&cte.ctequery), Ok(NodeEnum::SelectStmt(_)))
-            }
-            _ => false,
-        };
-        if with.is_some_and(|with| with.ctes.iter().any(writes)) {
-            return Err(unsupported(
-                "WITH cannot be used in a query that is rewritten by rules into multiple queries",
-            ));
-        }
         let event = parts_of(node).map_or(Events::NONE, |parts| parts.event);
         let tagged = pieces.iter().position(|piece| piece.by == By::Itself);
         let tagged = tagged.or_else(|| {
@@ -397,20 +464,26 @@ impl<'a> Binder<'a> {
                 piece.command == event && matches!(piece.by, By::Instead | By::InsteadIf)
             })
         });
+        // One alone has RETURNING by now.
+        let giving = pieces.iter().position(|piece| !piece.columns.is_empty());
         let mut columns = Vec::new();
         let mut statements = Vec::new();
-        let writes = pieces.iter().any(|piece| piece.command != Events::NONE);
+        let writes = pieces.iter().any(Piece::is_query);
         let is_one = pieces.len() == 1 && (tagged == Some(0) || alone.is_some());
         for (place, piece) in pieces.into_iter().enumerate() {
             if is_one {
                 return Ok((piece.plan, piece.columns, true));
             }
-            if tagged == Some(place) {
+            if giving == Some(place) {
                 columns = piece.columns;
             }
             statements.push(Rc::new(piece.plan));
         }
-        let rewritten = Rewritten { statements, tagged };
+        let rewritten = Rewritten {
+            statements,
+            tagged,
+            giving,
+        };
         Ok((Plan::Rewritten(Box::new(rewritten)), columns, writes))
     }
 
@@ -462,17 +535,15 @@ impl<'a> Binder<'a> {
         let Some(parts) = parts_of(node) else {
             return Ok(None);
         };
-        let Some(table) = self
-            .ruled(parts.range)?
-            .filter(|table| !table.rules.is_empty())
-        else {
+        let found = self.ruled(parts.range)?;
+        let Some(table) = found.filter(|table| !table.rules.is_empty()) else {
             return Ok(None);
         };
         self.rests_on_role = true;
         let replica = self.replica;
         let rules = table.rules.iter();
         let rules = rules.filter(|rule| rule.event == parts.event && rule.applies(replica));
-        let rules: Vec<_> = rules.collect();
+        let rules: Vec<&'a Rule> = rules.collect();
         let updates = table.rules.iter().any(|rule| rule.event == Events::UPDATE);
         if let NodeEnum::InsertStmt(insert) = node {
             if insert.on_conflict_clause.is_some() && (updates || !rules.is_empty()) {
@@ -484,38 +555,51 @@ impl<'a> Binder<'a> {
         if rules.is_empty() {
             return Ok(None);
         }
-        let back = std::mem::take(&mut self.given_back);
-        let mut instead = false;
-        let mut unless: Vec<(&'a Arc<Table>, &'a Rule)> = Vec::new();
-        let mut actions = Vec::new();
-        for rule in rules {
-            let by = match (rule.instead, &rule.condition) {
-                (true, Some(_)) => By::InsteadIf,
-                (true, None) => By::Instead,
-                (false, _) => By::Also,
-            };
-            if by == By::InsteadIf {
-                unless.push((table, rule));
-            }
-            instead |= by == By::Instead;
-            let statements = rule.body.statements.iter();
-            actions.extend(statements.map(|action| (rule, action.text.as_str(), by)));
+        let pieces = self.applied(node, &parts, table, (rules, by))?;
+        let queries = pieces.iter().filter(|piece| piece.is_query());
+        if parts.with.is_some() && queries.count() > 1 {
+            return Err(unsupported(
+                "WITH cannot be used in a query that is rewritten by rules into multiple queries",
+            ));
         }
+        Ok(Some(pieces))
+    }
+
+    /// What rules make of a statement, itself included if it is still carried out.
+    fn applied(
+        &mut self,
+        node: &NodeEnum,
+        parts: &Parts<'_>,
+        table: &'a Arc<Table>,
+        (rules, by): (Vec<&'a Rule>, By),
+    ) -> Result<Vec<Piece>> {
+        let back = std::mem::take(&mut self.given_back);
+        let rules: Vec<(&'a Rule, By)> =
+            rules.into_iter().map(|rule| (rule, By::of(rule))).collect();
+        let actions = rules.iter().flat_map(|(rule, by)| {
+            let statements = rule.body.statements.iter();
+            statements.map(|action| (*rule, action.text.as_str(), *by))
+        });
+        let actions: Vec<_> = actions.collect();
         let event = (table.oid, parts.event);
         if !actions.is_empty() && self.rewriting.contains(&event) {
             return Err(endless(table));
         }
         self.rewriting.push(event);
-        let made = self.actions(node, &parts, table, (actions, &back));
+        let made = self.actions(node, parts, table, (actions, &back));
         self.rewriting.pop();
         let (mut pieces, gives_back) = made?;
+        let instead = rules.iter().any(|(_, by)| *by == By::Instead);
+        let unless = rules.iter().filter(|(_, by)| *by == By::InsteadIf);
+        let unless: Vec<_> = unless.map(|(rule, _)| (table, *rule)).collect();
         let refused = parts.returning.is_some() && !gives_back;
         if refused && (instead || !unless.is_empty()) {
             return Err(not_returned(table, parts.event));
         }
         if instead {
-            self.check_replaced(node, table, pieces.is_empty())?;
-            return Ok(Some(pieces));
+            let does = pieces.iter().any(Piece::is_query);
+            self.check_replaced(node, table, does)?;
+            return Ok(pieces);
         }
         let is_view = table.kind == RelationKind::View && !table.has_instead_of(parts.event);
         if is_view && !unless.is_empty() {
@@ -536,17 +620,12 @@ impl<'a> Binder<'a> {
             Events::INSERT => pieces.insert(0, own),
             _ => pieces.push(own),
         }
-        Ok(Some(pieces))
+        Ok(pieces)
     }
 
-    /// Looks at a statement that is not carried out itself: whoever wrote it must have written what could
-    /// be, and may do it, unless nothing at all is done.
-    fn check_replaced(
-        &mut self,
-        node: &NodeEnum,
-        table: &'a Arc<Table>,
-        by_nothing: bool,
-    ) -> Result<()> {
+    /// Looks at a statement that is not carried out itself: it must be one that could be, and whoever
+    /// wrote it must be allowed to, unless nothing is done but NOTIFY.
+    fn check_replaced(&mut self, node: &NodeEnum, table: &'a Arc<Table>, does: bool) -> Result<()> {
         let rule = table.rules.first();
         let rule = rule.ok_or_else(|| Error::internal("a relation without rules"))?;
         let frame = Frame {
@@ -556,10 +635,12 @@ impl<'a> Binder<'a> {
             around: self.context(),
             wanted: vec![false; table.columns.len()],
         };
-        let requires = self.requires.clone();
+        let (required, writing) = (self.requires.len(), self.writing.len());
         self.rows_to_write(node, &frame)?;
-        if by_nothing {
-            self.requires = requires;
+        // What its WITH writes is written where the rules are applied.
+        self.writing.truncate(writing);
+        if !does {
+            self.requires.truncate(required);
         }
         Ok(())
     }
@@ -578,6 +659,7 @@ impl<'a> Binder<'a> {
         let mut gives_back = false;
         for (rule, text, by) in actions {
             let mut action = statement_of(text)?;
+            check_beside(&action, parts.with)?;
             let gives = parts_of(&action).is_some_and(|action| action.returning.is_some());
             let mut given_back = Vec::new();
             match parts.returning.filter(|_| gives) {
@@ -624,7 +706,6 @@ impl<'a> Binder<'a> {
                     by,
                 }])
             });
-            self.given_back = Vec::new();
             pieces.extend(made?);
         }
         Ok((pieces, gives_back))

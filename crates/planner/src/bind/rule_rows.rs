@@ -14,14 +14,14 @@ use std::sync::Arc;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{DeleteStmt, InsertStmt, Node, RangeVar, SelectStmt, UpdateStmt};
 
+use super::assignments::Bound;
 use super::current_of::names_cursor;
-use super::expr::Place;
 use super::given::Given;
 use super::project_set::projection;
 use super::rule::Frame;
-use super::scope::{plain_column, table_columns, Scope, ScopeTable};
+use super::scope::{plain_column, table_columns, ItemKind, Scope, ScopeTable};
 use super::updatable::{Verb, Writable};
-use super::write::{returned, target_scope, written};
+use super::write::{returned, written};
 use super::Binder;
 use crate::logical::{conjuncts, cross, lateral_of, Source};
 use crate::plan::{compile, Expr, ExprKind, Plan, Program};
@@ -60,7 +60,7 @@ pub(super) fn new_columns_named(table: &Table, rule: &Rule, texts: &[&str]) -> R
 /// The columns of `new` that conditions of rules name.
 ///
 /// # Errors
-/// 0A000 for a generated one, which is not computed by then.
+/// 42601 for a text that is none.
 pub(super) fn new_columns_of(rules: &[(&Arc<Table>, &Rule)]) -> Result<Vec<bool>> {
     let mut wanted: Vec<bool> = Vec::new();
     for (table, rule) in rules {
@@ -68,10 +68,6 @@ pub(super) fn new_columns_of(rules: &[(&Arc<Table>, &Rule)]) -> Result<Vec<bool>
         let named = new_columns_named(table, rule, &[condition])?;
         wanted.resize(named.len(), false);
         for (place, named) in named.into_iter().enumerate() {
-            if named && table.columns[place].generated {
-                let what = "a generated column of NEW in the condition of an INSTEAD rule";
-                return Err(Error::unsupported(what));
-            }
             wanted[place] |= named;
         }
     }
@@ -100,6 +96,17 @@ fn moved(mut expr: Expr, by: usize) -> Expr {
             .for_each(|part| shift(part, by));
     }
     shift(&mut expr, by);
+    expr
+}
+
+/// The expression with these in the place of the columns that it names.
+fn with_columns(mut expr: Expr, columns: &[Expr]) -> Expr {
+    if let ExprKind::Column(place) = expr.kind {
+        return columns[place].clone();
+    }
+    for part in expr.parts_mut() {
+        *part = with_columns(part.clone(), columns);
+    }
     expr
 }
 
@@ -199,7 +206,7 @@ impl<'a> Binder<'a> {
         self.forget_ctes(before);
         let table = &frame.table;
         let plan = computing(plan, table, &with_sources(table, &frame.wanted));
-        self.with_generated(plan, frame, 0)
+        self.with_generated(plan, (table, &frame.wanted), 0)
     }
 
     fn rows_to_update(&mut self, update: &UpdateStmt, frame: &Frame<'a>) -> Result<Plan> {
@@ -233,7 +240,7 @@ impl<'a> Binder<'a> {
             false => null(table, place),
         }));
         let plan = projection(plan, &row);
-        self.with_generated(plan, frame, count)
+        self.with_generated(plan, (table, &frame.wanted), count)
     }
 
     fn rows_to_delete(&mut self, delete: &DeleteStmt) -> Result<Plan> {
@@ -255,26 +262,40 @@ impl<'a> Binder<'a> {
         Ok(projection(plan, &row.collect::<Vec<_>>()))
     }
 
-    /// The same rows with the generated columns of `new`, which begins at a place.
-    fn with_generated(&mut self, plan: Plan, frame: &Frame<'a>, start: usize) -> Result<Plan> {
-        let table = &frame.table;
+    /// The same rows with those generated columns of `new` that are wanted; it begins at a place.
+    pub(super) fn with_generated(
+        &mut self,
+        plan: Plan,
+        (table, wanted): (&Arc<Table>, &[bool]),
+        start: usize,
+    ) -> Result<Plan> {
         let count = table.columns.len();
-        let is_wanted = |place: &usize| table.columns[*place].generated && frame.wanted[*place];
-        if !(0..count).any(|place| is_wanted(&place)) {
+        let generated: Vec<usize> = generated_among(table, wanted).collect();
+        if generated.is_empty() {
             return Ok(plan);
         }
         let mut row: Vec<_> = (0..start + count)
             .map(|at| column(table, at % count, at))
             .collect();
-        for place in (0..count).filter(is_wanted) {
-            let own = &table.columns[place];
-            let text = own.default.as_deref().unwrap_or_default();
-            let value = self.stored(text, &target_scope(table, &table.name), Place::GENERATED)?;
-            let (ty, typmod) = own.declared();
-            let value = self.assign(value, ty, typmod, &own.name)?;
-            row[start + place] = moved(value, start);
+        for place in generated {
+            row[start + place] = moved(self.generated_value(table, place)?, start);
         }
         Ok(projection(plan, &row))
+    }
+
+    /// What those columns of a table become that are wanted where SET is carried out over rows with so
+    /// many columns, generated ones included.
+    pub(super) fn new_row(
+        &mut self,
+        set: &Bound,
+        (table, wanted): (&Arc<Table>, &[bool]),
+        width: usize,
+    ) -> Result<Vec<Expr>> {
+        let mut new = set.new_values(table, &with_sources(table, wanted), width)?;
+        for place in generated_among(table, wanted) {
+            new[place] = with_columns(self.generated_value(table, place)?, &new);
+        }
+        Ok(new)
     }
 
     /// The rows that an action inserts for each of those it looks at: VALUES beside them.
@@ -314,6 +335,13 @@ impl<'a> Binder<'a> {
         let row = (0..table.columns.len()).map(|place| column(table, place, start + place));
         Ok(projection(plan, &row.collect::<Vec<_>>()))
     }
+}
+
+/// The generated columns among those.
+fn generated_among<'w>(table: &'w Table, wanted: &'w [bool]) -> impl Iterator<Item = usize> + 'w {
+    let columns = table.columns.iter().enumerate();
+    let generated = columns.filter(|(place, column)| column.generated && wanted[*place]);
+    generated.map(|(place, _)| place)
 }
 
 /// Those columns, and what generated ones among them are computed from.
@@ -375,12 +403,14 @@ fn items_of(frame: &Frame<'_>, start: usize) -> Vec<ScopeTable> {
                 // Dropped meanwhile.
                 _ if column.name.is_empty() => {}
                 Some(name) => column.name.clone_from(name),
-                None => column.name.clear(),
+                // A later one is a part of the whole row, and no text can name it.
+                None => column.name.insert(0, '\0'),
             }
         }
         ScopeTable {
             table: Some(table.clone()),
             qualified_only: true,
+            kind: ItemKind::Constant,
             ..ScopeTable::of(alias.to_owned(), columns, start)
         }
     };

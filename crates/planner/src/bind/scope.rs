@@ -75,7 +75,7 @@ pub struct ScopeTable {
 pub enum ItemKind {
     /// A relation, or a query that reads some.
     Lockable,
-    /// A query that reads nothing.
+    /// A query that reads nothing, or rows that a rule is about.
     Constant,
     /// A query of WITH.
     With,

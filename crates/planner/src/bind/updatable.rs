@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use base::engine::TableLock;
 use base::{Error, Result, SqlState};
-use pg_query::protobuf::{Alias, SelectStmt, SetOperation};
+use pg_query::protobuf::{Alias, RangeVar, SelectStmt, SetOperation};
 
 use super::from::{as_meant, reads};
 use super::given::refused_insert;
@@ -96,7 +96,7 @@ pub(super) enum Verb {
 }
 
 impl Verb {
-    fn event(self) -> Events {
+    pub(super) fn event(self) -> Events {
         match self {
             Verb::Insert => Events::INSERT,
             Verb::Update => Events::UPDATE,
@@ -293,7 +293,7 @@ fn with_defaults(simple: &Simple, view: &Table) -> Arc<Table> {
     Arc::new(base)
 }
 
-fn place_of(expr: &Expr) -> Option<usize> {
+pub(super) fn place_of(expr: &Expr) -> Option<usize> {
     match expr.kind {
         ExprKind::Column(place) => Some(place),
         _ => None,
@@ -316,7 +316,7 @@ fn moved(exprs: &[Expr], by: usize) -> Rc<Vec<Expr>> {
 }
 
 /// Why a query can be no such view, as far as its clauses say.
-fn clause_in_the_way(select: &SelectStmt) -> Option<Detail> {
+pub(super) fn clause_in_the_way(select: &SelectStmt) -> Option<Detail> {
     let is_set = !matches!(
         SetOperation::try_from(select.op),
         Ok(SetOperation::SetopNone | SetOperation::Undefined)
@@ -355,8 +355,19 @@ fn clause_in_the_way(select: &SelectStmt) -> Option<Detail> {
 const NOT_ONE_TABLE: Detail =
     "Views that do not select from a single table or view are not automatically updatable.";
 
+/// The relation that a query selects from, if that is one alone.
+pub(super) fn only_relation(select: &SelectStmt) -> Result<Option<&RangeVar>> {
+    let [item] = select.from_clause.as_slice() else {
+        return Ok(None);
+    };
+    Ok(match inner(item)? {
+        NodeEnum::RangeVar(range) => Some(range),
+        _ => None,
+    })
+}
+
 /// Why a query can be no such view, as far as its columns say.
-fn column_in_the_way(columns: &[Expr]) -> Option<Detail> {
+pub(super) fn column_in_the_way(columns: &[Expr]) -> Option<Detail> {
     let any = |test: &dyn Fn(&Expr) -> bool| columns.iter().any(|column| column.any(test));
     if any(&|part| matches!(part.kind, ExprKind::Aggregate(_))) {
         return Some("Views that return aggregate functions are not automatically updatable.");
@@ -433,12 +444,8 @@ impl Binder<'_> {
         select: &SelectStmt,
         cascaded: bool,
     ) -> Result<std::result::Result<(Simple, Option<Expr>), Detail>> {
-        let range = match select.from_clause.as_slice() {
-            [item] => match inner(item)? {
-                NodeEnum::RangeVar(range) => range,
-                _ => return Ok(Err(NOT_ONE_TABLE)),
-            },
-            _ => return Ok(Err(NOT_ONE_TABLE)),
+        let Some(range) = only_relation(select)? else {
+            return Ok(Err(NOT_ONE_TABLE));
         };
         let table = as_meant(range, self.table(range, TableLock::AccessShare)?)?;
         if self.through_views != Privileges::NONE {
@@ -600,7 +607,7 @@ impl Binder<'_> {
         }
         let simple = match self.simple(&named, false)? {
             Ok(simple) => simple,
-            Err(detail) => return Err(not_updatable(&named, verb, detail)),
+            Err(detail) => return Err(self.not_written_through(&named, verb, detail)?),
         };
         if verb != Verb::Delete && simple.columns.iter().all(|expr| place_of(expr).is_none()) {
             let detail = "Views that have no updatable columns are not automatically updatable.";
@@ -609,21 +616,9 @@ impl Binder<'_> {
         if let (Verb::Insert, Some(error)) = (verb, &simple.misplaced_default) {
             return Err(error.clone());
         }
-        let mut between = simple.between.iter();
-        if between.any(|between| between.view.has_instead_of(verb.event())) {
-            return Err(Error::unsupported(
-                "writing through a view to one with INSTEAD OF triggers",
-            ));
-        }
         let below = simple.between.iter().map(|between| &between.view);
-        let has_rules = |table: &Arc<Table>| {
-            let mut rules = table.rules.iter();
-            rules.any(|rule| rule.event == event && rule.applies(self.replica))
-        };
-        if below.chain([&simple.base]).any(has_rules) {
-            return Err(Error::unsupported(
-                "writing through a view to a relation with rules",
-            ));
+        for relation in below.chain([&simple.base]) {
+            self.check_below(relation, event)?;
         }
         self.lock(simple.base.tree, TableLock::RowExclusive);
         Ok(Writable {

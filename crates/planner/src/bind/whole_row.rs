@@ -132,12 +132,24 @@ impl Binder<'_> {
         };
         let names = strings(&column.fields);
         match (names.as_slice(), column.fields.len()) {
-            ([item], 2) => self.row_of_item(item, scope, column.location),
+            ([item], 2) => match self.row_of_item(item, scope, column.location)? {
+                Some(row) => Ok(Some(row)),
+                None => Ok(self.row_of_variable(item, column.location)),
+            },
             ([item], 1) if self.names_item(item, scope)? => {
                 self.row_of_item(item, scope, column.location)
             }
             _ => Ok(None),
         }
+    }
+
+    /// The row that the variable of that name holds.
+    fn row_of_variable(&mut self, name: &str, location: i32) -> Option<Expr> {
+        let found = self.cx.variables?.find(&[name]).ok().flatten();
+        let (place, ty, typmod) =
+            found.filter(|(_, ty, _)| ty.is_composite() || *ty == TypeId::RECORD)?;
+        self.record_argument(&[name], location);
+        Some(self.variable(place, ty, typmod, location))
     }
 
     /// The row of the item of FROM of that name, here or in an enclosing query.

@@ -153,7 +153,8 @@ impl Binder<'_> {
         let table = writable.base.clone();
         let mut input = self.inserted_rows(insert, &writable)?;
         if !unless.is_empty() {
-            new_columns_of(&unless)?;
+            let wanted = new_columns_of(&unless)?;
+            input = self.with_generated(input, (&table, &wanted), 0)?;
             let scope = rows_of_rules(&writable, None, Some((0, None)));
             let conditions = self.not_met(&unless, &scope)?;
             input = self.those_of(input, table.columns.len(), conditions)?;
@@ -257,16 +258,20 @@ impl Binder<'_> {
     pub fn generated(&mut self, table: &Arc<Table>) -> Result<Vec<(usize, Program)>> {
         let mut generated = Vec::new();
         for (place, column) in table.columns.iter().enumerate() {
-            let Some(text) = column.default.as_ref().filter(|_| column.generated) else {
-                continue;
-            };
-            let scope = target_scope(table, &table.name);
-            let value = self.stored(text, &scope, Place::GENERATED)?;
-            let (ty, typmod) = column.declared();
-            let value = self.assign(value, ty, typmod, &column.name)?;
-            generated.push((place, compile(&value)));
+            if column.generated {
+                generated.push((place, compile(&self.generated_value(table, place)?)));
+            }
         }
         Ok(generated)
+    }
+
+    /// The value of a generated column over a row of its table.
+    pub(super) fn generated_value(&mut self, table: &Arc<Table>, place: usize) -> Result<Expr> {
+        let own = &table.columns[place];
+        let text = own.default.as_deref().unwrap_or_default();
+        let value = self.stored(text, &target_scope(table, &table.name), Place::GENERATED)?;
+        let (ty, typmod) = own.declared();
+        self.assign(value, ty, typmod, &own.name)
     }
 
     /// The CHECK constraints of a table, by name as they are carried out.
@@ -731,7 +736,7 @@ impl Binder<'_> {
             self.target_rows(&writable, alias, &update.from_clause, &update.where_clause)?;
         let set = self.bound_assignments(&update.target_list, &writable, &scope, width)?;
         if !unless.is_empty() {
-            let new = set.new_values(&table, &new_columns_of(&unless)?, width)?;
+            let new = self.new_row(&set, (&table, &new_columns_of(&unless)?), width)?;
             let of_rules = rows_of_rules(&writable, Some(0), Some((0, Some(new))));
             rows.add(self.not_met(&unless, &of_rules)?);
         }

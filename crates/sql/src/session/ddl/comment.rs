@@ -9,7 +9,7 @@ use super::super::{CommandTag, Session};
 use super::policy::no_policy;
 use super::role::no_role;
 use super::routine::is_routine;
-use super::rule::rule_of;
+use super::rule::rule_oid;
 use super::trigger::no_trigger;
 use super::{database, texts};
 use catalog::access::must_own;
@@ -330,9 +330,9 @@ impl Session {
             return Err(Error::internal("COMMENT ON RULE of nothing"));
         };
         let table = self.find_table_in("", &range_of(of))?;
-        let rule = rule_of(&table, name)?;
+        let oid = rule_oid(&table, name)?;
         self.must_own_part_of(catalog, &table)?;
-        Ok(Address::of(Address::REWRITE, rule.oid))
+        Ok(Address::of(Address::REWRITE, oid))
     }
 
     /// An object that has a name of one part.

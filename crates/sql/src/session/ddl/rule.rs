@@ -12,7 +12,7 @@ use super::super::utility::tag;
 use super::super::{CommandTag, Session};
 use super::sql_body::gathered;
 use super::table::cut_name;
-use catalog::rule::RETURN;
+use catalog::rule::{query_rule_oid, RETURN};
 use catalog::sql_body::{Known, SqlBody, SqlStatement};
 use catalog::trigger::{Enabled, Events};
 use catalog::{RelationKind, Rule, Table};
@@ -36,14 +36,14 @@ fn exists(table: &Table, name: &str) -> Error {
     Error::new(SqlState::DUPLICATE_OBJECT, message)
 }
 
-/// The rule of that name.
+/// The oid of the rule of that name, which may be the query of a view.
 ///
 /// # Errors
-/// 42704; 0A000 for the query of a view.
-pub(super) fn rule_of<'t>(table: &'t Table, name: &str) -> Result<&'t Rule> {
+/// 42704.
+pub(super) fn rule_oid(table: &Table, name: &str) -> Result<u32> {
     match table.rule(name) {
-        Some(rule) => Ok(rule),
-        None if is_query(table, name) => Err(Error::unsupported("this of the rule of a view")),
+        Some(rule) => Ok(rule.oid),
+        None if is_query(table, name) => Ok(query_rule_oid(table.oid)),
         None => Err(no_rule(table, name)),
     }
 }
@@ -141,7 +141,10 @@ impl Session {
         }
         rule.oid = match table.rule(&rule.name) {
             Some(_) if !create.replace => return Err(exists(&table, &rule.name)),
-            Some(known) => known.oid,
+            Some(known) => {
+                rule.enabled = known.enabled;
+                known.oid
+            }
             None => self.new_oid()?,
         };
         let mut new = (*table).clone();
@@ -277,7 +280,8 @@ impl Session {
         command: &AlterTableCmd,
         kind: Type,
     ) -> Result<()> {
-        let mut rule = rule_of(table, &command.name)?.clone();
+        let rule = table.rule(&command.name);
+        let mut rule = rule.ok_or_else(|| no_rule(table, &command.name))?.clone();
         rule.enabled = match kind {
             Type::AtEnableRule => Enabled::Origin,
             Type::AtEnableReplicaRule => Enabled::Replica,
