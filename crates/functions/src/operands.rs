@@ -137,7 +137,18 @@ pub fn resolve_operator_offered<T: Copy>(
     });
     let choice: Vec<_> = match found {
         Some(offer) => vec![based(offer)],
-        None => same.map(based).collect(),
+        None => {
+            // One over domains never fits better than the same one over their base types.
+            let offers: Vec<_> = same.collect();
+            let is_based = |offer: &Operands<T>| based(offer).parameters() == offer.parameters();
+            let is_hidden = |offer: &Operands<T>| {
+                let parameters = based(offer).parameters();
+                let mut others = offers.iter();
+                !is_based(offer) && others.any(|other| other.parameters() == parameters)
+            };
+            let seen = offers.iter().filter(|offer| !is_hidden(offer));
+            seen.map(|offer| based(offer)).collect()
+        }
     };
     let types = (base_of(left), base_of(right));
     choose_operator(

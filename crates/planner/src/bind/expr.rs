@@ -534,7 +534,10 @@ impl Binder<'_> {
             conditions.push(match &value {
                 None => self.condition(condition, "CASE/WHEN")?,
                 Some(value) => {
-                    let input = Expr::new(ExprKind::CaseInput, value.ty, when.location);
+                    let input = Expr {
+                        domain: value.domain,
+                        ..Expr::new(ExprKind::CaseInput, value.ty, when.location)
+                    };
                     self.binary("=", input, condition, when.location)?
                 }
             });
