@@ -666,9 +666,14 @@ impl Session {
             ReturnKind::Procedure | ReturnKind::Record(_) => columns,
             ReturnKind::Value(_) => &one,
         };
-        // A row of the very type that it gives.
-        let is_row = |ty: TypeId, kind: &ReturnKind| {
-            ty.is_composite() && matches!(kind, ReturnKind::Record(_))
+        let catalog = self.current_catalog()?;
+        let is_row = |ty: TypeId| catalog.base_type(ty).0.is_composite();
+        // Whether the only value of a row, of that type, is the row of all that is wanted.
+        let is_spread = |ty: TypeId| match (&kind, wanted) {
+            (ReturnKind::Nothing | ReturnKind::Value(_), _) => false,
+            (ReturnKind::Procedure, [(_, one)]) => ty == TypeId::RECORD && !is_row(*one),
+            (ReturnKind::Record(_), [_]) => ty == TypeId::RECORD || ty.is_composite(),
+            (ReturnKind::Procedure | ReturnKind::Record(_), _) => true,
         };
         let mut out = RowStore::of("The rows of a function");
         for row in rows {
@@ -676,10 +681,8 @@ impl Session {
                 out.push(row)?;
                 continue;
             }
-            let row = match (row.as_slice(), wanted.len()) {
-                ([Datum::Record(record)], many)
-                    if many != 1 || types[0] == TypeId::RECORD || is_row(types[0], &kind) =>
-                {
+            let row = match row.as_slice() {
+                [Datum::Record(record)] if is_spread(types[0]) => {
                     let types = record.types.clone();
                     let row = record.values.clone();
                     self.as_columns(wanted, row, &types, || mismatched(call))?

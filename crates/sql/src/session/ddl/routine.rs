@@ -73,6 +73,10 @@ impl Session {
         let written = self.routine_options(&mut routine, &create.options, body.is_some())?;
         self.routine_arguments(&catalog, &mut routine, &create.parameters)?;
         self.routine_result(&catalog, &mut routine, create.return_type.as_ref())?;
+        check_result(&routine, routine.result)?;
+        for output in routine.outputs() {
+            check_result(&routine, output.type_id)?;
+        }
         let language = system::language_named(routine.language.name());
         self.may_write_in(language)?;
         let location = match (written, body) {
@@ -433,7 +437,6 @@ impl Session {
                 return Err(error);
             }
         }
-        check_result(routine, found)?;
         routine.result = found;
         Ok(())
     }
@@ -916,6 +919,14 @@ fn check_result(routine: &Routine, found: TypeId) -> Result<()> {
     const OF_RANGES: &[TypeId] = &[TypeId::ANYRANGE, TypeId::ANYMULTIRANGE];
     const COMPATIBLE_RANGES: &[TypeId] =
         &[TypeId::ANYCOMPATIBLERANGE, TypeId::ANYCOMPATIBLEMULTIRANGE];
+    let is_compatible = |ty: TypeId| {
+        let plain = [
+            TypeId::ANYCOMPATIBLE,
+            TypeId::ANYCOMPATIBLEARRAY,
+            TypeId::ANYCOMPATIBLENONARRAY,
+        ];
+        plain.contains(&ty) || COMPATIBLE_RANGES.contains(&ty)
+    };
     let has = |wanted: &dyn Fn(TypeId) -> bool| {
         let mut inputs = routine.inputs();
         inputs.any(|input| wanted(input.type_id))
@@ -928,7 +939,11 @@ fn check_result(routine: &Routine, found: TypeId) -> Result<()> {
             (!has(&|ty| COMPATIBLE_RANGES.contains(&ty)))
                 .then_some("anycompatiblerange or anycompatiblemultirange")
         }
-        found if found.is_polymorphic() => (!has(&TypeId::is_polymorphic))
+        found if is_compatible(found) => (!has(&is_compatible)).then_some(
+            "anycompatible, anycompatiblearray, anycompatiblenonarray, anycompatiblerange, or \
+             anycompatiblemultirange",
+        ),
+        found if found.is_polymorphic() => (!has(&|ty| ty.is_polymorphic() && !is_compatible(ty)))
             .then_some("anyelement, anyarray, anynonarray, anyenum, anyrange, or anymultirange"),
         _ => None,
     };
