@@ -322,6 +322,13 @@ functions! {
     2985 "record_le" (RECORD RECORD) BOOL "i" row_compare::le;
     2986 "record_ge" (RECORD RECORD) BOOL "i" row_compare::ge;
     2987 "btrecordcmp" (RECORD RECORD) INT4 "i" row_compare::cmp;
+    3181 "record_image_eq" (RECORD RECORD) BOOL "i" row_image::eq;
+    3182 "record_image_ne" (RECORD RECORD) BOOL "i" row_image::ne;
+    3183 "record_image_lt" (RECORD RECORD) BOOL "i" row_image::lt;
+    3184 "record_image_gt" (RECORD RECORD) BOOL "i" row_image::gt;
+    3185 "record_image_le" (RECORD RECORD) BOOL "i" row_image::le;
+    3186 "record_image_ge" (RECORD RECORD) BOOL "i" row_image::ge;
+    3187 "btrecordimagecmp" (RECORD RECORD) INT4 "i" row_image::cmp;
     3231 "pg_lsn_lt" (PG_LSN PG_LSN) BOOL "i" comparison::lt;
     3232 "pg_lsn_le" (PG_LSN PG_LSN) BOOL "i" comparison::le;
     3233 "pg_lsn_eq" (PG_LSN PG_LSN) BOOL "i" comparison::eq;

@@ -421,6 +421,12 @@ operators! {
     2991 ">" RECORD RECORD 2984 "<" "<=";
     2992 "<=" RECORD RECORD 2985 ">=" ">";
     2993 ">=" RECORD RECORD 2986 "<=" "<";
+    3188 "*=" RECORD RECORD 3181 "*=" "*<>";
+    3189 "*<>" RECORD RECORD 3182 "*<>" "*=";
+    3190 "*<" RECORD RECORD 3183 "*>" "*>=";
+    3191 "*>" RECORD RECORD 3184 "*<" "*<=";
+    3192 "*<=" RECORD RECORD 3185 "*>=" "*>";
+    3193 "*>=" RECORD RECORD 3186 "*<=" "*<";
     3222 "=" PG_LSN PG_LSN 3233 "=" "<>";
     3223 "<>" PG_LSN PG_LSN 3236 "<>" "=";
     3224 "<" PG_LSN PG_LSN 3231 ">" ">=";

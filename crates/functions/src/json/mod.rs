@@ -14,9 +14,6 @@
 //! select '{"a": [1, 2]}'::jsonb #> '{a,1}'      read::jsonb_extract_path
 //! select row_to_json(row(1, 'x'))               make::row_to_json
 //! ```
-//!
-//! # What it leaves out
-//! `json_populate_record` and kin with a row that is of no type.
 
 mod ask;
 mod change;
@@ -65,6 +62,12 @@ fn jsonb(args: &[Datum], index: usize) -> Result<Value<'_>> {
 /// Whether a function takes a column definition list, as arguments behind its own.
 pub fn takes_columns(function: &Function) -> bool {
     matches!(function.oid, 3204 | 3205 | 3490 | 3491)
+}
+
+/// Whether a function fills the row that it is given first; one of no type with a column definition list,
+/// as [`takes_columns`] says.
+pub fn fills(function: &Function) -> bool {
+    matches!(function.oid, 3209 | 3475 | 3960 | 3961)
 }
 
 /// What the only column of a function's rows is called, if not as the function.

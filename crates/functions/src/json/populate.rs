@@ -15,20 +15,55 @@ use base::jsonb::{Value, View};
 use super::record::{convert, no_object};
 use super::{invalid, text};
 use crate::arguments::Arguments;
-use crate::{Call, Rows};
+use crate::{listed, Call, Rows};
 use types::json;
-use types::{Datum, EvalContext, Record, RowField, TypeId};
+use types::{Datum, EvalContext, Record, RowField, TypeId, NO_TYPMOD};
 
-/// The fields of the type of the first argument.
-fn fields_of(call: &Call<'_>, name: &str) -> Result<Vec<RowField>> {
-    let kind = call.result;
-    if !kind.is_composite() {
-        return Err(Error::new(
+/// The fields of the rows: those of the type of the first argument, of the row itself if that is of no
+/// type, or of the call's list where it is NULL.
+fn fields_of(call: &Call<'_>, args: &[Datum], name: &str) -> Result<Vec<RowField>> {
+    match (call.result, args.any(0)?) {
+        (TypeId::RECORD, Datum::Record(record)) => Ok(fields_of_row(record)),
+        (TypeId::RECORD, _) => listed::fields(args)?.ok_or_else(|| {
+            let message = format!("could not determine row type for result of {name}");
+            let hint =
+                "Provide a non-null record argument, or call the function in the FROM clause \
+                        using a column definition list.";
+            Error::new(SqlState::FEATURE_NOT_SUPPORTED, message).with_hint(hint)
+        }),
+        (kind, _) if kind.is_composite() => call.context.fields(kind),
+        _ => Err(Error::new(
             SqlState::DATATYPE_MISMATCH,
             format!("first argument of {name} must be a row type"),
-        ));
+        )),
     }
-    call.context.fields(kind)
+}
+
+fn fields_of_row(record: &Record) -> Vec<RowField> {
+    let name = |at: usize| {
+        let own = record.names.as_ref().and_then(|names| names.get(at));
+        own.map_or_else(|| format!("f{}", at + 1), |own| own.to_string())
+    };
+    let types = record.types.iter().enumerate();
+    let field = |(at, kind): (usize, &TypeId)| RowField {
+        name: name(at),
+        kind: *kind,
+        typmod: NO_TYPMOD,
+        of_domain: false,
+    };
+    types.map(field).collect()
+}
+
+/// # Errors
+/// As [`listed::check`], if the call has a list and rows of these fields.
+fn check_listed(args: &[Datum], fields: &[RowField]) -> Result<()> {
+    let Some(wanted) = listed::fields(args)? else {
+        return Ok(());
+    };
+    let Datum::Record(row) = listed::empty(fields) else {
+        return Ok(());
+    };
+    listed::check(&row, &wanted)
 }
 
 /// The row of an object.
@@ -85,18 +120,20 @@ pub(crate) fn populate_record(call: &Call<'_>, args: &[Datum]) -> Result<Datum> 
         Datum::Jsonb(_) => "jsonb_populate_record",
         _ => "json_populate_record",
     };
-    let fields = fields_of(call, name)?;
-    match object.is_null() {
-        true => Ok(base.clone()),
-        false => row(call.context, &fields, base, object),
+    let fields = fields_of(call, args, name)?;
+    let made = match object.is_null() {
+        true => base.clone(),
+        false => row(call.context, &fields, base, object)?,
+    };
+    check_listed(args, &fields)?;
+    match made.is_null() && listed::fields(args)?.is_some() {
+        true => Ok(listed::empty(&fields)),
+        false => Ok(made),
     }
 }
 
 fn rows(call: &Call<'_>, args: &[Datum], name: &'static str) -> Result<Rows> {
-    let fields = fields_of(call, name)?;
-    if fields.iter().any(|field| field.of_domain) {
-        return Err(Error::unsupported("rows with a field of a domain of JSON"));
-    }
+    let fields = fields_of(call, args, name)?;
     let (base, parts) = (args.any(0)?.clone(), args.any(1)?);
     let parts = match parts {
         Datum::Null => return Ok(Box::new(std::iter::empty())),
@@ -114,6 +151,7 @@ fn rows(call: &Call<'_>, args: &[Datum], name: &'static str) -> Result<Rows> {
         let message = format!("argument of {name} must be an array of objects");
         return Err(invalid(message));
     }
+    check_listed(args, &fields)?;
     let context = call.context.clone();
     let rows = parts.into_iter();
     Ok(Box::new(

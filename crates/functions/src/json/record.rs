@@ -1,6 +1,6 @@
 //! Rows of SQL values of JSON: `json_to_record` and kin, with a column definition list.
 //!
-//! The binder passes the list as further arguments: the names, the types' OIDs and their modifiers.
+//! The list stands behind the other arguments ([`crate::listed`]).
 //!
 //! ```text
 //! select * from json_to_record('{"a": 1}') as t (a int, b text)     (1, NULL)
@@ -12,38 +12,18 @@ use base::jsonb::{Value, View};
 
 use super::{invalid, text};
 use crate::arguments::Arguments;
-use crate::{Call, Rows};
+use crate::{listed, Call, Rows};
 use types::json::{self, Event, Parser};
-use types::{Array, Datum, Dimension, EvalContext, TypeId};
+use types::{Array, Datum, Dimension, EvalContext, RowField, TypeId};
 
-/// The columns of a definition list.
-struct Columns {
-    names: Vec<String>,
-    types: Vec<TypeId>,
-    typmods: Vec<i32>,
-}
-
-fn columns(args: &[Datum]) -> Result<Columns> {
-    if args.len() < 4 {
-        return Err(Error::new(
-            SqlState::FEATURE_NOT_SUPPORTED,
-            "could not determine row type for result of json_to_record",
-        )
-        .with_hint("Call the function in the FROM clause using a column definition list."));
-    }
-    let types = args.array(2)?;
-    let typmods = args.array(3)?;
-    Ok(Columns {
-        names: (args.array(1)?.elements.iter())
-            .map(|name| name.as_str().to_owned())
-            .collect(),
-        types: (types.elements.iter())
-            .map(|kind| TypeId(kind.as_i64().unwrap_or(0) as u32))
-            .collect(),
-        typmods: (typmods.elements.iter())
-            .map(|typmod| typmod.as_i64().unwrap_or(-1) as i32)
-            .collect(),
-    })
+/// The columns of the call's list.
+fn columns(args: &[Datum], name: &str) -> Result<Vec<RowField>> {
+    let wrong = || {
+        let message = format!("could not determine row type for result of {name}");
+        let hint = "Call the function in the FROM clause using a column definition list.";
+        Error::new(SqlState::FEATURE_NOT_SUPPORTED, message).with_hint(hint)
+    };
+    listed::fields(args)?.ok_or_else(wrong)
 }
 
 /// A part of either kind of JSON, as a `json` text or a `jsonb`; NULL stands for null.
@@ -221,28 +201,29 @@ fn fill(
 }
 
 /// The row of an object.
-fn row(context: &EvalContext, columns: &Columns, object: &Datum) -> Result<Datum> {
+fn row(context: &EvalContext, columns: &[RowField], object: &Datum) -> Result<Datum> {
     let members = match object {
         Datum::Jsonb(_) => None,
         object => Some(text::object_members(object.as_str())?.ok_or_else(|| no_object(object))?),
     };
-    let mut values = Vec::new();
-    for (at, column) in columns.names.iter().enumerate() {
+    let mut values = Vec::with_capacity(columns.len());
+    for column in columns {
         let part = match (&members, object) {
             (Some(members), _) => {
-                let found = members.iter().rfind(|member| member.0 == *column);
+                let found = members.iter().rfind(|member| member.0 == column.name);
                 found.map_or(Datum::Null, |found| found.1.clone())
             }
             (None, Datum::Jsonb(value)) => match Value(value).view() {
-                View::Object(object) => object.get(column).map_or(Datum::Null, json::datum),
+                View::Object(object) => object.get(&column.name).map_or(Datum::Null, json::datum),
                 _ => return Err(no_object(object)),
             },
             _ => Datum::Null,
         };
-        let of = (columns.types[at], columns.typmods[at]);
-        values.push(convert(context, of, &part, column)?);
+        let of = (column.kind, column.typmod);
+        values.push(convert(context, of, &part, &column.name)?);
     }
-    text::row(&columns.types, values)
+    let types: Vec<TypeId> = columns.iter().map(|column| column.kind).collect();
+    text::row(&types, values)
 }
 
 pub(super) fn no_object(value: &Datum) -> Error {
@@ -256,23 +237,23 @@ pub(super) fn no_object(value: &Datum) -> Error {
     ))
 }
 
-fn record(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
-    row(call.context, &columns(args)?, args.any(0)?)
+fn record(call: &Call<'_>, args: &[Datum], name: &str) -> Result<Datum> {
+    row(call.context, &columns(args, name)?, args.any(0)?)
 }
 
 pub(crate) fn json_to_record(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
-    record(call, args)
+    record(call, args, "json_to_record")
 }
 
 pub(crate) fn jsonb_to_record(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
-    record(call, args)
+    record(call, args, "jsonb_to_record")
 }
 
 fn records(call: &Call<'_>, args: &[Datum], name: &'static str) -> Result<Rows> {
     if args.any(0)?.is_null() {
         return Ok(Box::new(std::iter::empty()));
     }
-    let columns = columns(args)?;
+    let columns = columns(args, name)?;
     let parts = match args.any(0)? {
         Datum::Jsonb(value) => match Value(value).view() {
             View::Array(array) => array.iter().map(json::datum).collect(),

@@ -29,9 +29,6 @@ const TO_LATERAL: &str =
 /// The oid of `pg_typeof`.
 const PG_TYPEOF: u32 = 1_619;
 
-/// The oids of `jsonb_populate_record` and `json_populate_record`.
-const POPULATE_RECORD: [u32; 2] = [3_209, 3_960];
-
 /// A function under the words of SQL that it was called by, so that it is shown so.
 fn written_in_words(function: &'static Function) -> &'static Function {
     let words = match function.name {
@@ -477,7 +474,6 @@ impl Binder<'_> {
         location: i32,
     ) -> Result<Expr> {
         self.calls(found.function.oid);
-        self.refuse_filling(found.function, &args, location)?;
         let declared = found.function.arguments;
         let takes_any = |place: usize| {
             let declared = declared.get(place).or(declared.last());
@@ -498,7 +494,7 @@ impl Binder<'_> {
                 }
             })
             .collect::<Result<Vec<_>>>()?;
-        let fills = POPULATE_RECORD.contains(&found.function.oid);
+        let fills = functions::json::fills(found.function);
         let of_domain = args.first().filter(|_| fills).map(|base| base.domain);
         // One function shows of which domain a value is; to all others it is of its base type.
         let type_of = |arg: &Expr| match arg.domain {

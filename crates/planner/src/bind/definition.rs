@@ -27,7 +27,7 @@ use pg_query::protobuf::{
 
 use super::expr::Place;
 use super::naming::parts_of;
-use super::scope::{Scope, ScopeTable};
+use super::scope::{ItemKind, Scope, ScopeTable};
 use super::select::{is_with_ties, sort_order};
 use super::stored::is_row_of;
 use super::{boxed, inner, strings, Binder};
@@ -255,7 +255,8 @@ impl Binder<'_> {
             let bound = source.and_then(|_| self.window_clause(&select.window_clause, &mut scope));
             self.resume_layout(paused);
             bound?;
-            if !scope.merged.is_empty() {
+            let is_plain = |expr: &Expr| matches!(expr.kind, ExprKind::Column(_));
+            if !scope.merged.iter().all(|merged| is_plain(&merged.expr)) {
                 return Ok(None);
             }
         }
@@ -304,7 +305,11 @@ impl Binder<'_> {
             let is_taken = |name: &String| {
                 own.contains(name) || shown.names.iter().any(|names| names.contains(name))
             };
-            let mut name = item.alias.clone();
+            // An alias of USING names nothing that is shown.
+            let mut name = match item.kind == ItemKind::Join && item.qualified_only {
+                true => String::new(),
+                false => item.alias.clone(),
+            };
             let mut number = 0;
             while !name.is_empty() && is_taken(&name) {
                 number += 1;

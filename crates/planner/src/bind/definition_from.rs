@@ -7,7 +7,7 @@ use pg_query::protobuf::{Alias, JoinExpr, JoinType, Node, RangeFunction};
 use super::definition::Called;
 use super::expr::{Place, Sets};
 use super::scope::{Scope, ScopeTable};
-use super::{boxed, inner, Binder};
+use super::{boxed, inner, strings, Binder};
 use crate::deparse::layout::{shifted, Layout, JOIN};
 use catalog::depend::shown_name;
 use functions::strings::quote_identifier;
@@ -157,7 +157,7 @@ impl Binder<'_> {
         next: &mut usize,
         at: i32,
     ) -> Result<Option<String>> {
-        if join.alias.is_some() || join.is_natural || !join.using_clause.is_empty() {
+        if join.alias.is_some() || join.is_natural {
             return Ok(None);
         }
         let (Some(left), Some(right)) = (&join.larg, &join.rarg) else {
@@ -167,18 +167,23 @@ impl Binder<'_> {
             .shown_queries
             .as_ref()
             .is_some_and(|shown| shown.pretty);
+        let first = *next;
         let left = self.item_text(left, scope, next, at)?;
         let is_join = matches!(inner(right)?, NodeEnum::JoinExpr(_));
         let right = self.item_text(right, scope, next, at)?;
         let (Some(left), Some(right)) = (left, right) else {
             return Ok(None);
         };
+        let using = strings(&join.using_clause);
+        if !are_called(&using, scope.tables.get(first..*next).unwrap_or_default()) {
+            return Ok(None);
+        }
         let right = match pretty && is_join {
             true => format!("({right})"),
             false => right,
         };
         let word = match (JoinType::try_from(join.jointype), &join.quals) {
-            (Ok(JoinType::JoinInner), None) => " CROSS JOIN ",
+            (Ok(JoinType::JoinInner), None) if using.is_empty() => " CROSS JOIN ",
             (Ok(JoinType::JoinInner), _) => " JOIN ",
             (Ok(JoinType::JoinLeft), _) => " LEFT JOIN ",
             (Ok(JoinType::JoinRight), _) => " RIGHT JOIN ",
@@ -191,6 +196,14 @@ impl Binder<'_> {
         };
         layout.clause(word, JOIN);
         layout.text(&right);
+        if !using.is_empty() {
+            let names: Vec<_> = using.iter().map(|name| quote_identifier(name)).collect();
+            layout.text(&format!(" USING ({})", names.join(", ")));
+            if let Some(alias) = &join.join_using_alias {
+                *next += 1;
+                layout.text(&format!(" AS {}", quote_identifier(&alias.aliasname)));
+            }
+        }
         if join.quals.is_some() {
             let condition = self.expr(boxed(&join.quals)?, scope, Place::plain("JOIN/ON"))?;
             let condition = self.condition(condition, "JOIN/ON")?;
@@ -205,6 +218,18 @@ impl Binder<'_> {
             false => format!("({})", layout.out),
         }))
     }
+}
+
+/// Whether tables still call their columns by these names where the items do.
+fn are_called(names: &[&str], items: &[ScopeTable]) -> bool {
+    let is_same = |item: &ScopeTable| {
+        let Some(table) = &item.table else {
+            return true;
+        };
+        let mut pairs = item.columns.iter().zip(&table.columns);
+        pairs.all(|(shown, own)| !names.contains(&shown.name.as_str()) || shown.name == own.name)
+    };
+    items.iter().all(is_same)
 }
 
 fn has_columns(alias: &Alias) -> bool {

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use base::engine::TableLock;
 use base::{Error, Result, SqlState};
-use pg_query::protobuf::{
-    Alias, JoinExpr, JoinType, Node, RangeFunction, RangeSubselect, RangeVar,
-};
+use pg_query::protobuf::{Alias, Node, RangeFunction, RangeSubselect, RangeVar};
 
 use super::expr::{Place, Sets};
 use super::fixed::CalledItem;
+use super::listed;
 use super::locking::has_lockable;
+use super::project_set::projection;
 use super::rule::ROWS;
 use super::scope::{
     plain_column, query_column, table_columns, ItemKind, Scope, ScopeColumn, ScopeTable,
@@ -22,9 +22,9 @@ use super::scope::{
 use super::select::Body;
 use super::view::is_unpopulated;
 use super::{boxed, inner, rows_from, strings, Binder};
-use crate::logical::{conjuncts, cross, joined, lateral_of, Derived, Source, SourceKind};
+use crate::logical::{cross, lateral_of, Derived, Source, SourceKind};
 use crate::plan::compile;
-use crate::plan::{Collated, Expr, ExprKind, JoinKind, Plan, RoutineCall, Scan};
+use crate::plan::{Collated, Expr, ExprKind, Plan, RoutineCall, Scan};
 use catalog::policy::PolicyCommand as For;
 use catalog::RelationKind;
 use syntax::parser::NodeEnum;
@@ -91,7 +91,8 @@ impl Binder<'_> {
         Ok(whole)
     }
 
-    fn check_aliases(&self, scope: &Scope<'_>) -> Result<()> {
+    /// 42712 for two items of one name.
+    pub(super) fn check_aliases(&self, scope: &Scope<'_>) -> Result<()> {
         for (place, table) in scope.tables.iter().enumerate() {
             let same = |other: &ScopeTable| other.alias == table.alias && !table.alias.is_empty();
             if scope.tables[..place].iter().any(same) {
@@ -104,7 +105,8 @@ impl Binder<'_> {
         Ok(())
     }
 
-    fn bind_item(
+    /// Binds an item of FROM; its columns are added to the scope.
+    pub(super) fn bind_item(
         &mut self,
         node: &NodeEnum,
         scope: &mut Scope<'_>,
@@ -428,13 +430,7 @@ impl Binder<'_> {
         let [item] = function.functions.as_slice() else {
             return Err(Error::internal("no function in FROM"));
         };
-        let call = match inner(item)? {
-            NodeEnum::List(list) => list
-                .items
-                .first()
-                .ok_or_else(|| Error::internal("no function in FROM"))?,
-            _ => item,
-        };
+        let (call, listed) = listed::call_and_list(function, item)?;
         let beside = beside(scope);
         let place = Place {
             sets: Sets::Whole,
@@ -445,11 +441,11 @@ impl Binder<'_> {
         let mut expr = self.node(call, &level, place)?;
         let defined = match expr.kind {
             ExprKind::Routine(..) => {
-                expr = self.with_columns(expr, function)?;
+                expr = self.routine_listed(expr, listed)?;
                 self.record_called(&expr, function, inner(call)?)?;
                 columns_of_routine(&expr)
             }
-            _ => self.defined_columns(function, &mut expr)?,
+            _ => self.columns_listed(function, listed, &mut expr)?,
         };
         let lateral = level.escapes.get();
         if beside.escapes.get() {
@@ -539,7 +535,7 @@ impl Binder<'_> {
             _ if function.ordinality => return Err(Error::unsupported("WITH ORDINALITY here")),
             _ if fields.is_some() => {
                 let fields = fields.unwrap_or_default();
-                let value = Plan::Values(vec![vec![compile(&expr)]]);
+                let value = projection(Plan::Values(vec![Vec::new()]), &[expr]);
                 let row = Expr::new(ExprKind::Column(0), TypeId::RECORD, -1);
                 let parts = (0..fields.len()).map(|at| self.field_at(row.clone(), &fields, at, -1));
                 Plan::Project(Rc::new(value), parts.map(|part| compile(&part)).collect())
@@ -595,207 +591,6 @@ impl Binder<'_> {
         let is_fixed = self.stored && call.routine.result_relation != 0;
         (is_fixed && named < call.columns.len() && named > 0).then_some(named)
     }
-
-    /// A call with the columns that a column definition list says.
-    fn with_columns(&mut self, expr: Expr, function: &RangeFunction) -> Result<Expr> {
-        let listed = &function.coldeflist;
-        let ExprKind::Routine(call, args) = &expr.kind else {
-            return Ok(expr);
-        };
-        let unknown = call.result == TypeId::RECORD && call.columns.is_empty();
-        let misplaced =
-            |message: &str| Err(self.error(SqlState::SYNTAX_ERROR, message, expr.location.0));
-        match (unknown, listed.is_empty()) {
-            (false, true) => return Ok(expr),
-            (true, true) => {
-                return misplaced(
-                    "a column definition list is required for functions returning \"record\"",
-                )
-            }
-            (false, false) if call.result == TypeId::RECORD => {
-                return misplaced(
-                    "a column definition list is redundant for a function with OUT parameters",
-                )
-            }
-            (false, false) => {
-                return misplaced(
-                    "a column definition list is only allowed for functions returning \"record\"",
-                )
-            }
-            (true, false) => {}
-        }
-        let mut call = (**call).clone();
-        for node in listed {
-            if let NodeEnum::ColumnDef(column) = inner(node)? {
-                let name = column.type_name.as_ref();
-                let name = name.ok_or_else(|| Error::internal("a column without a type"))?;
-                let (ty, _) = super::type_names::resolve_no_domain(&self.cx, name)?;
-                call.columns.push((column.colname.clone(), ty));
-            }
-        }
-        Ok(Expr {
-            kind: ExprKind::Routine(Rc::new(call), args.clone()),
-            ..expr
-        })
-    }
-
-    fn join(
-        &mut self,
-        join: &JoinExpr,
-        scope: &mut Scope<'_>,
-        with_keys: bool,
-        next: &mut usize,
-    ) -> Result<Source> {
-        let first = scope.tables.len();
-        let first_merged = scope.merged.len();
-        let kind = match JoinType::try_from(join.jointype) {
-            Ok(JoinType::JoinInner) => JoinKind::Inner,
-            Ok(JoinType::JoinLeft) => JoinKind::Left,
-            Ok(JoinType::JoinRight) => JoinKind::Right,
-            Ok(JoinType::JoinFull) => JoinKind::Full,
-            _ => return Err(Error::unsupported("this kind of join")),
-        };
-        let nullable = self.nullable;
-        self.nullable += usize::from(matches!(kind, JoinKind::Right | JoinKind::Full));
-        let left = self.bind_item(boxed(&join.larg)?, scope, with_keys, next)?;
-        let middle = scope.tables.len();
-        self.nullable = nullable + usize::from(matches!(kind, JoinKind::Left | JoinKind::Full));
-        let right = self.bind_item(boxed(&join.rarg)?, scope, with_keys, next)?;
-        self.nullable = nullable;
-        if right.is_lateral() && matches!(kind, JoinKind::Right | JoinKind::Full) {
-            let left = scope.tables[first..middle].first();
-            return Err(Error::new(
-                SqlState::INVALID_COLUMN_REFERENCE,
-                format!(
-                    "invalid reference to FROM-clause entry for table \"{}\"",
-                    left.map_or("", |table| &table.alias)
-                ),
-            )
-            .with_detail(
-                "The combining JOIN type must be INNER or LEFT for a LATERAL reference.",
-            ));
-        }
-        for (place, item) in scope.tables.iter_mut().enumerate().skip(first) {
-            item.joined = true;
-            item.nullable |= match place < middle {
-                true => matches!(kind, JoinKind::Right | JoinKind::Full),
-                false => matches!(kind, JoinKind::Left | JoinKind::Full),
-            };
-        }
-        let names = match join.is_natural {
-            true => common_names(&scope.tables[first..middle], &scope.tables[middle..]),
-            false => strings(&join.using_clause)
-                .into_iter()
-                .map(str::to_owned)
-                .collect(),
-        };
-        let mut on = Vec::new();
-        for name in names {
-            on.push(self.merge(&name, kind, scope, (first, middle, first_merged))?);
-        }
-        if let Some(quals) = &join.quals {
-            let view = Scope {
-                parent: scope.parent,
-                tables: scope.tables[first..].to_vec(),
-                merged: scope.merged[first_merged..].to_vec(),
-                ..Scope::default()
-            };
-            let condition = self.expr(inner(quals)?, &view, Place::plain("JOIN/ON"))?;
-            let condition = self.condition(condition, "JOIN/ON")?;
-            if view.escapes.get() {
-                scope.escapes.set(true);
-            }
-            on.extend(conjuncts(Some(condition)));
-        }
-        if let Some(alias) = &join.alias {
-            if with_keys && self.locks_all() {
-                return Err(Error::unsupported("an alias for a join of locked rows"));
-            }
-            self.alias_join(alias, scope, first, first_merged)?;
-        }
-        joined(kind, left, right, on)
-    }
-
-    /// Merges a column of JOIN USING: the equality it means.
-    fn merge(
-        &mut self,
-        name: &str,
-        kind: JoinKind,
-        scope: &mut Scope<'_>,
-        (first, middle, first_merged): (usize, usize, usize),
-    ) -> Result<Expr> {
-        let side = |tables: &[ScopeTable], merged: &[(String, Expr)]| Scope {
-            tables: tables.to_vec(),
-            merged: merged.to_vec(),
-            ..Scope::default()
-        };
-        let left = side(&scope.tables[first..middle], &scope.merged[first_merged..]);
-        let right = side(&scope.tables[middle..], &[]);
-        let variables = self.cx.variables.take();
-        let left = self.column(&[name], &left, -1);
-        let right = self.column(&[name], &right, -1);
-        self.cx.variables = variables;
-        let missing = |side: &str| {
-            Error::new(
-                SqlState::UNDEFINED_COLUMN,
-                format!(
-                    "column \"{name}\" specified in USING clause does not exist in {side} table"
-                ),
-            )
-        };
-        let left = left.map_err(|_| missing("left"))?.0;
-        let right = right.map_err(|_| missing("right"))?.0;
-        for table in &mut scope.tables[first..] {
-            for column in table
-                .columns
-                .iter_mut()
-                .filter(|column| column.name == name)
-            {
-                column.hidden = true;
-            }
-        }
-        scope.merged.retain(|merged| merged.0 != name);
-        let merged = match kind {
-            JoinKind::Right => right.clone(),
-            JoinKind::Full => {
-                let (args, ty) = self.unify(vec![left.clone(), right.clone()], "JOIN/USING")?;
-                Expr::new(ExprKind::Coalesce(args), ty, -1)
-            }
-            _ => left.clone(),
-        };
-        scope.merged.push((name.to_owned(), merged));
-        self.binary("=", left, right, -1)
-    }
-
-    /// `(a JOIN b …) AS j`: one item with all columns.
-    fn alias_join(
-        &mut self,
-        alias: &Alias,
-        scope: &mut Scope<'_>,
-        first: usize,
-        first_merged: usize,
-    ) -> Result<()> {
-        if scope.merged.len() > first_merged {
-            return Err(Error::unsupported("an alias for a join with USING"));
-        }
-        let tables = scope.tables.split_off(first);
-        let start = tables.first().map_or(0, |table| table.start);
-        let mut columns = Vec::new();
-        for table in &tables {
-            if let Some(needed) = &table.needed {
-                needed.borrow_mut().fill(true);
-            }
-            // A hidden key between two tables has no name.
-            while start + columns.len() < table.start {
-                columns.push(plain_column("", TypeId::UNKNOWN));
-            }
-            columns.extend(table.columns.iter().cloned());
-        }
-        let name = self.alias(Some(alias), "", &mut columns)?;
-        scope.tables.push(ScopeTable::of(name, columns, start));
-        mark_last(scope, ItemKind::Join);
-        Ok(())
-    }
 }
 
 /// The items so far as the scope of a lateral one.
@@ -818,19 +613,4 @@ fn columns_of_routine(expr: &Expr) -> Option<Vec<ScopeColumn>> {
     let columns = call.columns.iter();
     let columns = columns.map(|(name, ty)| plain_column(name, *ty)).collect();
     (call.result == TypeId::RECORD).then_some(columns)
-}
-
-fn common_names(left: &[ScopeTable], right: &[ScopeTable]) -> Vec<String> {
-    let names = |tables: &[ScopeTable]| {
-        let columns = tables.iter().flat_map(|table| table.columns.clone());
-        columns
-            .filter(|column| !column.hidden)
-            .map(|column| column.name)
-            .collect::<Vec<_>>()
-    };
-    let right = names(right);
-    names(left)
-        .into_iter()
-        .filter(|name| right.contains(name))
-        .collect()
 }

@@ -70,6 +70,27 @@ pub struct ScopeTable {
     pub parts: Vec<ScopeTable>,
 }
 
+/// A column of JOIN USING.
+#[derive(Clone, Debug)]
+pub struct MergedColumn {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub expr: Expr,
+    /// The item before whose columns `*` gives it, by its place among those of the query.
+    pub before: usize,
+}
+
+impl MergedColumn {
+    /// The same where the first so many items are not there.
+    pub(super) fn after(self, first: usize) -> MergedColumn {
+        MergedColumn {
+            before: self.before - first,
+            ..self
+        }
+    }
+}
+
 /// What an item of FROM is to a locking clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ItemKind {
@@ -81,7 +102,7 @@ pub enum ItemKind {
     With,
     /// A function.
     Function,
-    /// A join with an alias.
+    /// A join with an alias, or the columns of USING with one.
     Join,
 }
 
@@ -92,8 +113,8 @@ pub struct Scope<'s> {
     pub parent: Option<&'s Scope<'s>>,
     /// The items of FROM.
     pub tables: Vec<ScopeTable>,
-    /// Merged columns of JOIN USING, by name.
-    pub merged: Vec<(String, Expr)>,
+    /// Merged columns of JOIN USING, in the order in which `*` gives them.
+    pub merged: Vec<MergedColumn>,
     /// An item of the statement that cannot be named here.
     pub barred: Option<String>,
     /// Its first item is what UPDATE or DELETE changes, which is barred to LATERAL items beside it.
@@ -269,6 +290,33 @@ impl<'s> Scope<'s> {
         place
     }
 
+    /// How many columns an unqualified name could mean.
+    fn named(&self, name: &str) -> usize {
+        let merged = self.merged.iter().filter(|merged| merged.name == name);
+        let tables = self.tables.iter().filter(|table| !table.qualified_only);
+        let columns = tables.flat_map(|table| &table.columns);
+        let own = columns.filter(|column| column.name == name && !column.hidden);
+        merged.count() + own.count()
+    }
+
+    /// The columns that `*` means.
+    pub(super) fn push_all(&self, location: i32, out: &mut Vec<(Expr, OutputColumn)>) {
+        for (place, table) in self.tables.iter().enumerate() {
+            for column in self.merged.iter().filter(|merged| merged.before == place) {
+                self.tables
+                    .iter()
+                    .for_each(|table| table.mark(&column.expr));
+                out.push((
+                    column.expr.clone(),
+                    output(&column.name, &column.expr, (0, 0)),
+                ));
+            }
+            if !table.qualified_only {
+                push_columns(self, table, false, location, out);
+            }
+        }
+    }
+
     /// This query, the one around it, and so on.
     pub(super) fn levels(&self) -> impl Iterator<Item = &Scope<'s>> {
         std::iter::successors(Some(self), |scope| scope.parent)
@@ -426,10 +474,20 @@ impl Binder<'_> {
             [schema, table, name] => (Some((Some(*schema), *table)), *name),
             _ => return Ok(None),
         };
+        let ambiguous = || {
+            let message = format!("column reference \"{name}\" is ambiguous");
+            self.error(SqlState::AMBIGUOUS_COLUMN, message, location)
+        };
         if qualifier.is_none() {
-            if let Some((_, expr)) = scope.merged.iter().find(|merged| merged.0 == name) {
-                scope.tables.iter().for_each(|table| table.mark(expr));
-                let mut expr = expr.clone();
+            if let Some(column) = scope.merged.iter().find(|merged| merged.name == name) {
+                if scope.named(name) > 1 {
+                    return Err(ambiguous());
+                }
+                scope
+                    .tables
+                    .iter()
+                    .for_each(|table| table.mark(&column.expr));
+                let mut expr = column.expr.clone();
                 expr.location = Location(location);
                 return Ok(Some(Found {
                     expr,
@@ -437,10 +495,6 @@ impl Binder<'_> {
                 }));
             }
         }
-        let ambiguous = || {
-            let message = format!("column reference \"{name}\" is ambiguous");
-            self.error(SqlState::AMBIGUOUS_COLUMN, message, location)
-        };
         let (mut found, mut of_system) = (None, None);
         for table in &scope.tables {
             let visible = match qualifier {
@@ -666,13 +720,7 @@ impl Binder<'_> {
     ) -> Result<Vec<(Expr, OutputColumn)>> {
         let mut out = Vec::new();
         let Some(alias) = alias else {
-            for (name, expr) in &scope.merged {
-                scope.tables.iter().for_each(|table| table.mark(expr));
-                out.push((expr.clone(), output(name, expr, (0, 0))));
-            }
-            for table in scope.tables.iter().filter(|table| !table.qualified_only) {
-                push_columns(scope, table, false, location, &mut out);
-            }
+            scope.push_all(location, &mut out);
             if scope.tables.is_empty() {
                 return Err(self.error(
                     SqlState::SYNTAX_ERROR,
@@ -779,7 +827,7 @@ fn push_columns(
     }
 }
 
-fn output(name: &str, expr: &Expr, origin: (u32, i16)) -> OutputColumn {
+pub(super) fn output(name: &str, expr: &Expr, origin: (u32, i16)) -> OutputColumn {
     OutputColumn {
         name: name.to_owned(),
         ty: expr.ty,

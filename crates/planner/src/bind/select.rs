@@ -759,6 +759,14 @@ impl Binder<'_> {
         ties: Vec<(crate::plan::Program, TypeId)>,
         scope: &Scope<'_>,
     ) -> Result<Plan> {
+        let count = select.limit_count.as_deref();
+        let is_null = matches!(count.and_then(|node| node.node.as_ref()), Some(NodeEnum::AConst(count)) if count.isnull);
+        if is_null && is_with_ties(select) {
+            return Err(Error::new(
+                SqlState::of("2201W"),
+                "row count cannot be null in FETCH FIRST ... WITH TIES clause",
+            ));
+        }
         let mut bound = |node: &Option<Box<Node>>, clause: &'static str| -> Result<_> {
             let Some(node) = node else {
                 return Ok(None);
