@@ -10,7 +10,8 @@
 //! PostgreSQL keeps what a cast was made of in an expression, and drops the cast all the same. Here
 //! text is kept, which asks for the cast again; so what was stored and uses a cast depends on it, and
 //! names it in a comment behind it ([`note`]), where [`super::view::named_by_oid`] finds it. Casts that
-//! it does not name were made later, and are not for it ([`Catalog::noted_in_text`]).
+//! it does not name were made later, and are not for it ([`Catalog::noted_in_text`]). The comment also says in which
+//! order `*` has columns, where that has not always been the same ([`has_using_in_place`]).
 
 use base::codec::{put_varint, Reader};
 use base::row::{Row, RowBuilder};
@@ -20,6 +21,9 @@ use super::view::BY_OID;
 use super::Catalog;
 use functions::CastContext;
 use types::TypeId;
+
+/// What a note says of joins with USING.
+const USING_IN_PLACE: &str = "\"#\".using";
 
 /// How a value gets from one type to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,13 +126,23 @@ pub fn without_note(text: &str) -> &str {
     at.map_or(text, |at| &text[..at])
 }
 
-/// What kept text says of the casts and operators of users that it uses, and of the casts' functions.
-pub fn note(used: &[u32]) -> String {
+/// What kept text says of the casts and operators of users that it uses, and of the casts' functions; and, if it
+/// has joins with USING, that their columns stand in their place ([`has_using_in_place`]).
+pub fn note(has_using: bool, used: &[u32]) -> String {
+    let using = has_using.then(|| USING_IN_PLACE.to_owned());
     let named = used.iter().map(|oid| format!("\"{BY_OID}\".\"{oid}\""));
-    match used {
-        [] => String::new(),
-        _ => format!(" /* {} */", named.collect::<Vec<_>>().join(", ")),
+    let named: Vec<_> = using.into_iter().chain(named).collect();
+    match named.is_empty() {
+        true => String::new(),
+        false => format!(" /* {} */", named.join(", ")),
     }
+}
+
+/// Whether `*` in kept text has the columns that USING merges before those of their join, each of the type that
+/// both sides have in common. Text with joins whose note does not say so was kept when they came first of all
+/// columns of the query, each of the type of one side, and goes on meaning that.
+pub fn has_using_in_place(text: &str) -> bool {
+    text[without_note(text).len()..].contains(USING_IN_PLACE)
 }
 
 // ---- Rows ----
@@ -205,10 +219,16 @@ mod tests {
 
     #[test]
     fn text_names_its_casts() {
-        let text = format!("x > 'a'{}", note(&[16_400, 16_401]));
+        let text = format!("x > 'a'{}", note(false, &[16_400, 16_401]));
         assert_eq!(named_by_oid(&text), [16_400, 16_401]);
+        assert!(!has_using_in_place(&text));
         assert_eq!(without_note(&text), "x > 'a'");
         assert_eq!(without_note("x > 'a'"), "x > 'a'");
-        assert_eq!(note(&[]), "");
+        assert_eq!(note(false, &[]), "");
+        let text = format!("x{}", note(true, &[16_400]));
+        assert_eq!(named_by_oid(&text), [16_400]);
+        assert_eq!(without_note(&text), "x");
+        assert!(has_using_in_place(&text));
+        assert!(!has_using_in_place("'\"#\".using'"));
     }
 }

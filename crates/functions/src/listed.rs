@@ -21,6 +21,11 @@ use types::{Datum, Record, RowField, TypeId};
 /// The most arguments that a function with a list has without it.
 const OWN_ARGUMENTS_MAX: usize = 3;
 
+/// What is advised where nothing says of which columns a row is.
+pub(crate) const HINT: &str =
+    "Provide a non-null record argument, or call the function in the FROM \
+                               clause using a column definition list.";
+
 /// How a cast is written that leaves the bits as they are.
 const SAME_BITS: u32 = 0;
 

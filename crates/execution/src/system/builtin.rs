@@ -357,13 +357,14 @@ fn operators(rows: &mut Rows) {
         let (left, right) = (operator.left, operator.right);
         let kind = if left == TypeId::NONE { b'l' } else { b'b' };
         let equal = operator.name == "=";
+        let merges = equal && left.is_sortable() || operator.name == "*=";
         rows.push([
             ("oid", oid(operator.oid)),
             ("oprname", text(operator.name)),
             ("oprnamespace", oid(PG_CATALOG)),
             ("oprowner", oid(SUPERUSER)),
             ("oprkind", char(kind)),
-            ("oprcanmerge", flag(equal && left.is_sortable())),
+            ("oprcanmerge", flag(merges)),
             ("oprcanhash", flag(equal && hashes_alike(left, right))),
             ("oprleft", oid(left.0)),
             ("oprright", oid(right.0)),

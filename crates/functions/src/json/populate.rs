@@ -26,10 +26,7 @@ fn fields_of(call: &Call<'_>, args: &[Datum], name: &str) -> Result<Vec<RowField
         (TypeId::RECORD, Datum::Record(record)) => Ok(fields_of_row(record)),
         (TypeId::RECORD, _) => listed::fields(args)?.ok_or_else(|| {
             let message = format!("could not determine row type for result of {name}");
-            let hint =
-                "Provide a non-null record argument, or call the function in the FROM clause \
-                        using a column definition list.";
-            Error::new(SqlState::FEATURE_NOT_SUPPORTED, message).with_hint(hint)
+            Error::new(SqlState::FEATURE_NOT_SUPPORTED, message).with_hint(listed::HINT)
         }),
         (kind, _) if kind.is_composite() => call.context.fields(kind),
         _ => Err(Error::new(

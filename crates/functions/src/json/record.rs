@@ -20,8 +20,7 @@ use types::{Array, Datum, Dimension, EvalContext, RowField, TypeId};
 fn columns(args: &[Datum], name: &str) -> Result<Vec<RowField>> {
     let wrong = || {
         let message = format!("could not determine row type for result of {name}");
-        let hint = "Call the function in the FROM clause using a column definition list.";
-        Error::new(SqlState::FEATURE_NOT_SUPPORTED, message).with_hint(hint)
+        Error::new(SqlState::FEATURE_NOT_SUPPORTED, message).with_hint(listed::HINT)
     };
     listed::fields(args)?.ok_or_else(wrong)
 }

@@ -105,7 +105,8 @@ impl Binder<'_> {
             return self.collation_for(arg.clone(), location);
         }
         let types: Vec<_> = args.iter().map(|arg| arg.ty).collect();
-        let window = resolve_window(name, &types).map_err(|error| self.place(error, location))?;
+        let window = resolve_window(name, &types);
+        let window = window.map_err(|error| self.place_choice(error, location))?;
         if let Some(found) = window {
             self.calls(found.function.oid);
             self.refuse_sets(&args, "window")?;
@@ -118,7 +119,7 @@ impl Binder<'_> {
                 let unasked = self.unasked();
                 let found =
                     resolve_aggregate_among(&names.join("."), &types, &aggregates, &unasked);
-                found.map_err(|error| self.place(error, location))?
+                found.map_err(|error| self.place_choice(error, location))?
             }
         };
         if self.recorded.is_some() && names.len() == 1 {
@@ -446,7 +447,7 @@ impl Binder<'_> {
                     if ty.category() == Category::String
                         && (row.ty == TypeId::RECORD || row.ty.is_composite()) =>
                 {
-                    return Err(self.place(error, location));
+                    return Err(self.place_choice(error, location));
                 }
                 (Some(ty), [_]) => {
                     let mut args = args;
@@ -458,10 +459,10 @@ impl Binder<'_> {
                     let fields = self.fields_of_value(row).unwrap_or_default();
                     return match fields.iter().position(|field| field.name == name) {
                         Some(place) => Ok(self.field_at(args[0].clone(), &fields, place, location)),
-                        None => Err(self.place(error, location)),
+                        None => Err(self.place_choice(error, location)),
                     };
                 }
-                _ => return Err(self.place(error, location)),
+                _ => return Err(self.place_choice(error, location)),
             },
         };
         self.call_found(found, args, location)

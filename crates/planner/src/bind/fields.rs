@@ -223,7 +223,11 @@ impl Binder<'_> {
     }
 
     /// All fields of a value that is spread.
-    fn spread_value(&mut self, value: Expr, location: i32) -> Result<Vec<(Expr, OutputColumn)>> {
+    pub(super) fn spread_value(
+        &mut self,
+        value: Expr,
+        location: i32,
+    ) -> Result<Vec<(Expr, OutputColumn)>> {
         let Some(fields) = self.fields_of_value(&value) else {
             if value.ty == TypeId::RECORD {
                 return Err(base::Error::new(
@@ -272,7 +276,7 @@ impl Binder<'_> {
                 if let (NodeEnum::ColumnRef(column), true) = (value, steps.is_empty()) {
                     if let [name] = strings(&column.fields)[..] {
                         if self.names_item(name, scope)? {
-                            return self.star(Some(name), scope, column.location).map(Some);
+                            return self.star(&[name], scope, column.location).map(Some);
                         }
                     }
                 }

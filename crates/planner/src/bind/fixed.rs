@@ -62,6 +62,8 @@ pub struct Recorded {
     pub rows: Vec<(i32, &'static str)>,
     /// What is written to.
     pub targets: Vec<WrittenTo>,
+    /// Whether joins have USING, or are natural.
+    pub has_using: bool,
     /// Columns of relations that are looked at, by their numbers.
     pub looked_at: Vec<(u32, i16)>,
     /// Fields of rows that are named: the type of the row, and the place of the column or the attribute.
@@ -380,7 +382,7 @@ pub fn fix(text: &str, recorded: &Recorded) -> Result<String> {
         done = end;
     }
     out.push_str(&text[done..]);
-    out.push_str(&note(&recorded.casts));
+    out.push_str(&note(recorded.has_using, &recorded.casts));
     Ok(out)
 }
 

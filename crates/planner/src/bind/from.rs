@@ -11,6 +11,7 @@ use base::{Error, Result, SqlState};
 use pg_query::protobuf::{Alias, Node, RangeFunction, RangeSubselect, RangeVar};
 
 use super::expr::{Place, Sets};
+use super::fields::Field;
 use super::fixed::CalledItem;
 use super::listed;
 use super::locking::has_lockable;
@@ -476,7 +477,7 @@ impl Binder<'_> {
         };
         let defined = defined.or_else(|| {
             let fields = fields.as_ref()?.iter();
-            let column = |field: &super::fields::Field| ScopeColumn {
+            let column = |field: &Field| ScopeColumn {
                 typmod: field.typmod,
                 domain: field.domain,
                 collation: Collated::implicit(field.collation),
@@ -512,13 +513,18 @@ impl Binder<'_> {
             },
             ExprKind::Routine(call, args) => {
                 let fixed = self.fixed_columns(&call, function);
+                // A row of a domain is a value.
+                let of_value = (fields.as_deref()).filter(|_| call.result != TypeId::RECORD);
                 let plan = Plan::Routine {
                     call,
                     args: args.iter().map(compile).collect(),
                     ordinality: function.ordinality,
                 };
                 match fixed {
-                    None => plan,
+                    None => match of_value {
+                        Some(fields) => self.spread_row(plan, fields, function.ordinality),
+                        None => plan,
+                    },
                     Some(kept) => {
                         // WITH ORDINALITY adds the last.
                         let number = columns.len() - usize::from(function.ordinality);
@@ -534,11 +540,8 @@ impl Binder<'_> {
             }
             _ if function.ordinality => return Err(Error::unsupported("WITH ORDINALITY here")),
             _ if fields.is_some() => {
-                let fields = fields.unwrap_or_default();
                 let value = projection(Plan::Values(vec![Vec::new()]), &[expr]);
-                let row = Expr::new(ExprKind::Column(0), TypeId::RECORD, -1);
-                let parts = (0..fields.len()).map(|at| self.field_at(row.clone(), &fields, at, -1));
-                Plan::Project(Rc::new(value), parts.map(|part| compile(&part)).collect())
+                self.spread_row(value, &fields.unwrap_or_default(), false)
             }
             _ => Plan::Values(vec![vec![compile(&expr)]]),
         };
@@ -551,6 +554,15 @@ impl Binder<'_> {
             true => lateral_of(source, beside.first_seen()),
             false => source,
         })
+    }
+
+    /// The fields of the row that a plan gives, and the number behind it if there is one.
+    fn spread_row(&self, plan: Plan, fields: &[Field], is_numbered: bool) -> Plan {
+        let row = Expr::new(ExprKind::Column(0), TypeId::RECORD, -1);
+        let parts = (0..fields.len()).map(|at| self.field_at(row.clone(), fields, at, -1));
+        let number = Expr::new(ExprKind::Column(1), TypeId::INT8, -1);
+        let all = parts.chain(is_numbered.then_some(number));
+        Plan::Project(Rc::new(plan), all.map(|part| compile(&part)).collect())
     }
 
     /// Notes a call whose columns stored text fixes.
@@ -600,6 +612,7 @@ fn beside<'s>(scope: &Scope<'s>) -> Scope<'s> {
         parent: scope.parent,
         tables: scope.tables.clone(),
         merged: scope.merged.clone(),
+        covered: scope.covered.clone(),
         barred: target.map(|target| target.alias.clone()),
         ..Scope::default()
     }

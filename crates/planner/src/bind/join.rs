@@ -69,13 +69,22 @@ impl Binder<'_> {
                 false => matches!(kind, JoinKind::Left | JoinKind::Full),
             };
         }
-        let names = match join.is_natural {
-            true => common_names(scope, (first, middle, first_merged)),
+        let names: Vec<String> = match join.is_natural {
+            true => {
+                let known = match self.using_first {
+                    true => &[],
+                    false => &scope.merged[first_merged..],
+                };
+                common_names(&scope.tables, known, (first, middle))
+            }
             false => strings(&join.using_clause)
                 .into_iter()
                 .map(str::to_owned)
                 .collect(),
         };
+        if let (Some(recorded), false) = (&mut self.recorded, names.is_empty()) {
+            recorded.has_using = true;
+        }
         if let Some(twice) = first_repeated(&names) {
             return Err(Error::new(
                 SqlState::DUPLICATE_COLUMN,
@@ -84,13 +93,17 @@ impl Binder<'_> {
         }
         let mut on = Vec::new();
         for (place, name) in names.iter().enumerate() {
-            on.push(self.merge(name, kind, scope, (first, middle, first_merged + place))?);
+            on.push(match self.using_first {
+                true => self.merge_first(name, kind, scope, (first, middle, first_merged))?,
+                false => self.merge(name, kind, scope, (first, middle, first_merged + place))?,
+            });
         }
         if let Some(quals) = &join.quals {
             let view = Scope {
                 parent: scope.parent,
                 tables: scope.tables[first..].to_vec(),
                 merged: scope.merged[first_merged..].to_vec(),
+                covered: scope.covered.clone(),
                 ..Scope::default()
             };
             let condition = self.expr(inner(quals)?, &view, Place::plain("JOIN/ON"))?;
@@ -126,25 +139,9 @@ impl Binder<'_> {
         scope: &mut Scope<'_>,
         (first, middle, place): (usize, usize, usize),
     ) -> Result<Expr> {
-        let (merged, other) = scope.merged[place..]
-            .iter()
-            .cloned()
-            .partition(|merged| merged.before < middle);
-        let side = |tables: &[ScopeTable], merged: Vec<MergedColumn>| Scope {
-            tables: tables.to_vec(),
-            merged,
-            ..Scope::default()
-        };
-        let left = side(&scope.tables[first..middle], merged);
-        let right = side(&scope.tables[middle..], other);
-        let left = self.using_column(name, &left, "left")?;
-        let right = self.using_column(name, &right, "right")?;
-        for table in &mut scope.tables[first..] {
-            let columns = table.columns.iter_mut();
-            for column in columns.filter(|column| column.name == name) {
-                column.hidden = true;
-            }
-        }
+        let merged = scope.merged[place..].iter().cloned();
+        let merged = merged.partition(|merged| merged.before < middle);
+        let (left, right) = self.using_columns(name, scope, (first, middle), merged)?;
         let inside = scope.merged.split_off(place);
         let (args, ty) = self.unify(vec![left.clone(), right.clone()], "JOIN/USING")?;
         let expr = merged_value(kind, args, ty);
@@ -156,6 +153,61 @@ impl Binder<'_> {
         let others = inside.into_iter().filter(|merged| merged.name != name);
         scope.merged.extend(others);
         self.binary("=", left, right, -1)
+    }
+
+    /// The same in text that was kept when such columns came first of all, each as it is on one side.
+    fn merge_first(
+        &mut self,
+        name: &str,
+        kind: JoinKind,
+        scope: &mut Scope<'_>,
+        (first, middle, first_merged): (usize, usize, usize),
+    ) -> Result<Expr> {
+        let merged = scope.merged[first_merged..].to_vec();
+        let merged = (merged, Vec::new());
+        let (left, right) = self.using_columns(name, scope, (first, middle), merged)?;
+        scope.merged.retain(|merged| merged.name != name);
+        let expr = match kind {
+            JoinKind::Right => right.clone(),
+            JoinKind::Full => {
+                let (args, ty) = self.unify(vec![left.clone(), right.clone()], "JOIN/USING")?;
+                merged_value(kind, args, ty)
+            }
+            JoinKind::Inner | JoinKind::Left | JoinKind::Semi | JoinKind::Anti => left.clone(),
+        };
+        scope.merged.push(MergedColumn {
+            name: name.to_owned(),
+            expr,
+            before: 0,
+        });
+        self.binary("=", left, right, -1)
+    }
+
+    /// The columns of that name on both sides of JOIN USING, of which some are merged already; from now on both are
+    /// hidden.
+    fn using_columns(
+        &mut self,
+        name: &str,
+        scope: &mut Scope<'_>,
+        (first, middle): (usize, usize),
+        (left, right): (Vec<MergedColumn>, Vec<MergedColumn>),
+    ) -> Result<(Expr, Expr)> {
+        let side = |tables: &[ScopeTable], merged| Scope {
+            tables: tables.to_vec(),
+            merged,
+            ..Scope::default()
+        };
+        let left = side(&scope.tables[first..middle], left);
+        let right = side(&scope.tables[middle..], right);
+        let left = self.using_column(name, &left, "left")?;
+        let right = self.using_column(name, &right, "right")?;
+        for table in &mut scope.tables[first..] {
+            let columns = table.columns.iter_mut();
+            for column in columns.filter(|column| column.name == name) {
+                column.hidden = true;
+            }
+        }
+        Ok((left, right))
     }
 
     /// The column of that name on one side of JOIN USING.
@@ -218,6 +270,10 @@ impl Binder<'_> {
     ) -> Result<()> {
         let merged = scope.merged.split_off(first_merged);
         let tables = scope.tables.split_off(first);
+        let is_named =
+            |table: &&ScopeTable| !(table.qualified_only && table.kind == ItemKind::Join);
+        let covered = tables.iter().filter(is_named).cloned();
+        scope.covered.extend(covered);
         let start = tables.first().map_or(0, |table| table.start);
         for table in &tables {
             if let Some(needed) = &table.needed {
@@ -242,6 +298,15 @@ impl Binder<'_> {
                 (columns, Some(Rc::new(exprs)))
             }
         };
+        let shown = columns.iter().filter(|column| !column.name.is_empty());
+        let (has, given) = (shown.count(), alias.colnames.len());
+        if given > has {
+            let name = &alias.aliasname;
+            let message = format!(
+                "join expression \"{name}\" has {has} columns available but {given} columns specified"
+            );
+            return Err(Error::new(SqlState::INVALID_COLUMN_REFERENCE, message));
+        }
         let name = self.alias(Some(alias), "", &mut columns)?;
         scope.tables.push(ScopeTable {
             exprs,
@@ -283,13 +348,16 @@ fn first_repeated(names: &[String]) -> Option<&String> {
     found.map(|(_, name)| name)
 }
 
-/// The names that columns on both sides of a join have.
-fn common_names(scope: &Scope<'_>, (first, middle, merged): (usize, usize, usize)) -> Vec<String> {
+/// The names that columns on both sides of a join have, of which those are merged already.
+fn common_names(
+    tables: &[ScopeTable],
+    merged: &[MergedColumn],
+    (first, middle): (usize, usize),
+) -> Vec<String> {
     let names = |from: usize, to: usize| {
         let mut names = Vec::new();
-        for (place, table) in scope.tables.iter().enumerate().take(to).skip(from) {
-            let merged = scope.merged[merged..].iter();
-            let before = merged.filter(|column| column.before == place);
+        for (place, table) in tables.iter().enumerate().take(to).skip(from) {
+            let before = merged.iter().filter(|column| column.before == place);
             names.extend(before.map(|column| column.name.clone()));
             let shown = |column: &&ScopeColumn| !column.hidden && !table.qualified_only;
             let columns = table.columns.iter().filter(shown);
@@ -298,7 +366,7 @@ fn common_names(scope: &Scope<'_>, (first, middle, merged): (usize, usize, usize
         names.retain(|name| !name.is_empty());
         names
     };
-    let right = names(middle, scope.tables.len());
+    let right = names(middle, tables.len());
     let left = names(first, middle).into_iter();
     left.filter(|name| right.contains(name)).collect()
 }

@@ -99,6 +99,7 @@ mod search_cycle;
 pub mod select;
 mod set_operation;
 pub mod sql_body;
+mod star;
 pub mod stored;
 #[cfg(test)]
 mod stored_tests;
@@ -131,6 +132,7 @@ use crate::plan::permit::{BoundFor, Required, UncheckedPlan};
 use crate::plan::{narrow_below, Collated, CursorTable, Expr, ExprKind, Plan, With};
 use catalog::access::column_in_address;
 use catalog::access::{Guarded, Privileges};
+use catalog::cast::has_using_in_place;
 use catalog::cluster::Address;
 use catalog::sql_body::SqlBody;
 use catalog::trigger::Events;
@@ -296,6 +298,8 @@ pub struct Binder<'a> {
     stored: bool,
     /// The casts and operators of users that it may use, if it may not use all.
     noted: Option<Vec<u32>>,
+    /// Whether columns of USING come before all others of the query, as in text that was kept so.
+    using_first: bool,
     /// Whether the next alias names all columns by place, dropped ones included.
     positional: bool,
     /// How many outer joins around the item at work may leave its rows out.
@@ -380,6 +384,7 @@ impl<'a> Binder<'a> {
             .collect();
         let of_body = cx.variables.and_then(|known| known.sql_body()).is_some();
         let noted = of_body.then(|| cx.catalog.noted_in_text(cx.text)).flatten();
+        let using_first = of_body && !has_using_in_place(cx.text);
         Binder {
             cx,
             params,
@@ -398,6 +403,7 @@ impl<'a> Binder<'a> {
             subqueries: 0,
             stored: of_body,
             noted,
+            using_first,
             positional: false,
             nullable: 0,
             expanding: Vec::new(),
@@ -541,6 +547,17 @@ impl<'a> Binder<'a> {
         match char_position(self.cx.text, location) {
             Some(position) if error.fields().position.is_none() => error.at(position),
             _ => error,
+        }
+    }
+
+    /// What is wrong with a choice among functions or operators: 42804, which has no position, where nothing
+    /// says what a polymorphic type is.
+    fn place_choice(&self, error: Error, location: i32) -> Error {
+        match error.state() {
+            SqlState::INDETERMINATE_DATATYPE => {
+                Error::new(SqlState::DATATYPE_MISMATCH, error.message())
+            }
+            _ => self.place(error, location),
         }
     }
 

@@ -92,7 +92,7 @@ impl Binder<'_> {
             .map(|(place, fitting)| fitting.offer(place))
             .collect();
         let chosen = resolve_offered(name, &types, None, &offers, &self.unasked());
-        let chosen = chosen.map_err(|error| self.place(error, location))?;
+        let chosen = chosen.map_err(|error| self.place_choice(error, location))?;
         let Some(Chosen::Offered(place, coerced, _)) = chosen else {
             return Ok(None);
         };

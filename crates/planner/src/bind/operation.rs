@@ -46,7 +46,8 @@ impl Binder<'_> {
         self.binary_in(&[name], left, right, location)
     }
 
-    fn binary_in(
+    /// The same of a name that may have a schema before it.
+    pub(super) fn binary_in(
         &mut self,
         names: &[&str],
         left: Expr,
@@ -57,7 +58,7 @@ impl Binder<'_> {
         if left.is_row() && right.is_row() {
             self.refuse_set_in_rows(&left, location)?;
             self.refuse_set_in_rows(&right, location)?;
-            return self.compare_rows(name, left, right, location);
+            return self.compare_rows(names, left, right, location);
         }
         let operands = (declared(&left), declared(&right));
         let found = match self.operation(names, operands, location)? {
@@ -157,7 +158,7 @@ impl Binder<'_> {
         }
         let shown = names.join(".");
         let found = resolve_operator_among(&shown, left, right, &all, &self.unasked())
-            .map_err(|error| self.place(error, location))?;
+            .map_err(|error| self.place_choice(error, location))?;
         self.note_built_in(&found, names, (left, right), location)?;
         Ok(found)
     }
@@ -213,7 +214,6 @@ impl Binder<'_> {
         place: Place,
     ) -> Result<Expr> {
         let location = operator.location;
-        let name = names.last().copied().unwrap_or_default();
         let Some(left) = &operator.lexpr else {
             let right = self.expr(boxed(&operator.rexpr)?, scope, place)?;
             let operands = (TypeId::NONE, declared(&right));
@@ -233,7 +233,7 @@ impl Binder<'_> {
             if link.sub_link_type == SubLinkType::ExprSublink as i32 && place.no_subquery.is_none()
             {
                 self.refuse_set_in_rows(&left, location)?;
-                return self.compare_with_subquery(name, left, link, scope, place, location);
+                return self.compare_with_subquery(names, left, link, scope, place, location);
             }
         }
         let right = self.expr(boxed(&operator.rexpr)?, scope, place)?;

@@ -195,12 +195,8 @@ impl<'a> Binder<'a> {
         let shown = names.join(".");
         let chosen =
             resolve_operator_offered(&shown, (left, right), &offers, &base_of, &self.unasked());
-        let (item, argument_types, result) = chosen.map_err(|error| match error.state() {
-            SqlState::INDETERMINATE_DATATYPE => {
-                Error::new(SqlState::DATATYPE_MISMATCH, error.message())
-            }
-            _ => self.place(error, location),
-        })?;
+        let (item, argument_types, result) =
+            chosen.map_err(|error| self.place_choice(error, location))?;
         let operator = match item {
             Item::BuiltIn(operator) => {
                 let found = OperatorMatch {

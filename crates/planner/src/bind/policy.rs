@@ -46,6 +46,7 @@ use super::{boxed, inner, Binder};
 use crate::logical::truth;
 use crate::plan::compile;
 use crate::plan::{Expr, ExprKind, Needed, PolicyCheck};
+use catalog::cast::without_note;
 use catalog::policy::PolicyCommand as For;
 use catalog::{Policy, RowSecurity, Table, Uses};
 use functions::strings::quote_identifier;
@@ -445,6 +446,7 @@ impl Binder<'_> {
         }
         out.push_str(&text[done..end]);
         out.push_str(&item_text(new, &new.name, &mut std::iter::empty()));
+        out.push_str(&text[without_note(text).len()..]);
         Ok(out)
     }
 }

@@ -217,12 +217,7 @@ impl Binder<'_> {
             &offers,
             &self.unasked(),
         );
-        let chosen = chosen.map_err(|error| match error.state() {
-            SqlState::INDETERMINATE_DATATYPE => {
-                base::Error::new(SqlState::DATATYPE_MISMATCH, error.message())
-            }
-            _ => self.place(error, location),
-        })?;
+        let chosen = chosen.map_err(|error| self.place_choice(error, location))?;
         match chosen {
             None if is_aggregate(names) => Ok(None),
             None if !written.names.is_empty() && matches!(names, [_]) => {

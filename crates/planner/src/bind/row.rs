@@ -57,7 +57,7 @@ impl Binder<'_> {
         let star = match node {
             NodeEnum::ColumnRef(column) if strings(&column.fields).len() < column.fields.len() => {
                 let names = strings(&column.fields);
-                Some(self.star(names.last().copied(), scope, column.location)?)
+                Some(self.star(&names, scope, column.location)?)
             }
             node => self.spread_star(node, scope, place)?,
         };
@@ -135,14 +135,15 @@ impl Binder<'_> {
     /// `(a, b) < (c, d)`: equality column by column, order lexicographically.
     pub(super) fn compare_rows(
         &mut self,
-        name: &str,
+        names: &[&str],
         left: Expr,
         right: Expr,
         location: i32,
     ) -> Result<Expr> {
+        let name = names.last().copied().unwrap_or_default();
         let pairs = self.row_pairs(left, right, location)?;
         if let ([(left, right)], true) = (&pairs[..], self.cx.catalog.operators.knows(name)) {
-            let made = self.binary(name, left.clone(), right.clone(), location)?;
+            let made = self.binary_in(names, left.clone(), right.clone(), location)?;
             if is_own_operation(&made) {
                 return self.yielding_boolean(made);
             }
@@ -151,7 +152,7 @@ impl Binder<'_> {
             |pair: &(Expr, Expr)| pair.0.ty.is_geometric() || pair.1.ty.is_geometric();
         if pairs.len() > 1 && pairs.iter().any(is_geometric) {
             for (left, right) in pairs {
-                self.binary(name, left, right, location)?;
+                self.binary_in(names, left, right, location)?;
             }
             return Err(self.no_row_comparison(name, location));
         }
@@ -164,7 +165,7 @@ impl Binder<'_> {
             "=" | "<>" => {
                 let mut parts = Vec::with_capacity(pairs.len());
                 for (left, right) in pairs {
-                    let part = self.binary(name, left, right, location)?;
+                    let part = self.binary_in(names, left, right, location)?;
                     self.refuse_own_operation(&part, name, location)?;
                     parts.push(part);
                 }
@@ -175,19 +176,20 @@ impl Binder<'_> {
                 Ok(truth(kind, location))
             }
             "<" | "<=" | ">" | ">=" => {
-                let strict = &name[..1];
+                let beside = |name| [&names[..names.len() - 1], &[name]].concat();
+                let (strict, equal) = (beside(&name[..1]), beside("="));
                 let mut rest: Option<Expr> = None;
                 for (left, right) in pairs.into_iter().rev() {
                     if self.cx.catalog.operators.knows(name) {
-                        let part = self.binary(name, left.clone(), right.clone(), location)?;
+                        let part = self.binary_in(names, left.clone(), right.clone(), location)?;
                         self.refuse_own_operation(&part, name, location)?;
                     }
                     rest = Some(match rest {
-                        None => self.binary(name, left, right, location)?,
+                        None => self.binary_in(names, left, right, location)?,
                         Some(rest) => {
                             let above =
-                                self.binary(strict, left.clone(), right.clone(), location)?;
-                            let equal = self.binary("=", left, right, location)?;
+                                self.binary_in(&strict, left.clone(), right.clone(), location)?;
+                            let equal = self.binary_in(&equal, left, right, location)?;
                             let both = truth(ExprKind::And(vec![equal, rest]), location);
                             truth(ExprKind::Or(vec![above, both]), location)
                         }
@@ -197,7 +199,7 @@ impl Binder<'_> {
             }
             _ => {
                 for (left, right) in pairs {
-                    self.binary(name, left, right, location)?;
+                    self.binary_in(names, left, right, location)?;
                 }
                 Err(self.no_row_comparison(name, location))
             }
@@ -303,7 +305,7 @@ impl Binder<'_> {
     /// `(a, b) < (SELECT …)`: the subquery's row is computed once, and its fields are compared.
     pub(super) fn compare_with_subquery(
         &mut self,
-        name: &str,
+        names: &[&str],
         left: Expr,
         link: &SubLink,
         scope: &Scope<'_>,
@@ -318,7 +320,7 @@ impl Binder<'_> {
         let input = Expr::new(ExprKind::CaseInput, TypeId::RECORD, location);
         let right = ExprKind::Record(Self::columns_in(&input, &columns), None);
         let right = Expr::new(right, TypeId::RECORD, location);
-        let condition = self.compare_rows(name, left, right, location)?;
+        let condition = self.compare_rows(names, left, right, location)?;
         let kind = ExprKind::CaseValue(Box::new(row), Box::new(condition));
         Ok(truth(kind, location))
     }
@@ -374,7 +376,8 @@ impl Binder<'_> {
                 ..Expr::new(ExprKind::Column(width + place), column.ty, -1)
             });
             let right = row(right.collect());
-            let condition = self.compare_rows(name, left, right, location)?;
+            let names: &[&str] = if names.is_empty() { &["="] } else { &names };
+            let condition = self.compare_rows(names, left, right, location)?;
             let kind = SubKind::Compare(Rc::new(compile(&condition)), !any, None);
             let fields = fields.into_iter().map(|field| self.settle(field));
             let test = row(fields.collect::<Result<_>>()?);

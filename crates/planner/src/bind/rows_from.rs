@@ -90,6 +90,8 @@ impl Binder<'_> {
                 parent: scope.parent,
                 tables: scope.tables.clone(),
                 merged: scope.merged.clone(),
+                covered: scope.covered.clone(),
+                has_target: scope.has_target,
                 ..Scope::default()
             };
             let source = self.range_function(part, &mut beside, &mut next.clone())?;

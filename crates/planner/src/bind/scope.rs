@@ -115,6 +115,8 @@ pub struct Scope<'s> {
     pub tables: Vec<ScopeTable>,
     /// Merged columns of JOIN USING, in the order in which `*` gives them.
     pub merged: Vec<MergedColumn>,
+    /// The items of its joins that have an alias, which cannot be named.
+    pub covered: Vec<ScopeTable>,
     /// An item of the statement that cannot be named here.
     pub barred: Option<String>,
     /// Its first item is what UPDATE or DELETE changes, which is barred to LATERAL items beside it.
@@ -138,6 +140,7 @@ impl Default for Scope<'_> {
             parent: None,
             tables: Vec::new(),
             merged: Vec::new(),
+            covered: Vec::new(),
             barred: None,
             has_target: false,
             windows: Vec::new(),
@@ -299,22 +302,9 @@ impl<'s> Scope<'s> {
         merged.count() + own.count()
     }
 
-    /// The columns that `*` means.
-    pub(super) fn push_all(&self, location: i32, out: &mut Vec<(Expr, OutputColumn)>) {
-        for (place, table) in self.tables.iter().enumerate() {
-            for column in self.merged.iter().filter(|merged| merged.before == place) {
-                self.tables
-                    .iter()
-                    .for_each(|table| table.mark(&column.expr));
-                out.push((
-                    column.expr.clone(),
-                    output(&column.name, &column.expr, (0, 0)),
-                ));
-            }
-            if !table.qualified_only {
-                push_columns(self, table, false, location, out);
-            }
-        }
+    /// The columns that an expression names are looked at.
+    pub(super) fn mark(&self, expr: &Expr) {
+        self.tables.iter().for_each(|table| table.mark(expr));
     }
 
     /// This query, the one around it, and so on.
@@ -480,13 +470,10 @@ impl Binder<'_> {
         };
         if qualifier.is_none() {
             if let Some(column) = scope.merged.iter().find(|merged| merged.name == name) {
-                if scope.named(name) > 1 {
+                if scope.named(name) > 1 && !self.using_first {
                     return Err(ambiguous());
                 }
-                scope
-                    .tables
-                    .iter()
-                    .for_each(|table| table.mark(&column.expr));
+                scope.mark(&column.expr);
                 let mut expr = column.expr.clone();
                 expr.location = Location(location);
                 return Ok(Some(Found {
@@ -499,14 +486,7 @@ impl Binder<'_> {
         for table in &scope.tables {
             let visible = match qualifier {
                 None => !table.qualified_only,
-                Some((None, alias)) => table.alias == alias,
-                Some((Some(schema), alias)) => {
-                    let own = table
-                        .table
-                        .as_ref()
-                        .and_then(|own| self.cx.catalog.schema_by_oid(own.schema));
-                    table.alias == alias && own.is_some_and(|own| own.name == schema)
-                }
+                Some((schema, alias)) => self.is_called(table, schema, alias),
             };
             if !visible {
                 continue;
@@ -550,6 +530,16 @@ impl Binder<'_> {
             expr: scope.column_expr(table, place, location),
             origin: table.columns[place].origin,
         }))
+    }
+
+    /// Whether an item of FROM is meant by a name, perhaps with its schema.
+    pub(super) fn is_called(&self, item: &ScopeTable, schema: Option<&str>, alias: &str) -> bool {
+        let of_schema = |schema: &str| {
+            let table = item.table.as_ref();
+            let own = table.and_then(|own| self.cx.catalog.schema_by_oid(own.schema));
+            own.is_some_and(|own| own.name == schema)
+        };
+        item.alias == alias && schema.is_none_or(of_schema)
     }
 
     /// Where a system column of an item of FROM comes from.
@@ -665,84 +655,48 @@ impl Binder<'_> {
         match scope.barred.as_ref() == Some(&item.alias) {
             true => {
                 let state = SqlState::INVALID_COLUMN_REFERENCE;
-                Err(self.not_from_here(state, &item.alias, location))
+                Err(self.not_from_here(state, &item.alias, &item.alias, location))
             }
             false => Ok(()),
         }
     }
 
     /// For an item of the statement that cannot be named where it is.
-    fn not_from_here(&self, state: SqlState, alias: &str, location: i32) -> Error {
+    fn not_from_here(&self, state: SqlState, alias: &str, entry: &str, location: i32) -> Error {
         let message = format!("invalid reference to FROM-clause entry for table \"{alias}\"");
         self.error(state, message, location).with_hint(format!(
-            "There is an entry for table \"{alias}\", but it cannot be referenced from this part of \
+            "There is an entry for table \"{entry}\", but it cannot be referenced from this part of \
              the query."
         ))
     }
 
     /// 42P01 for a qualifier that no item of FROM has.
-    fn missing_table(&self, alias: &str, scope: &Scope<'_>, location: i32) -> Error {
+    pub(super) fn missing_table(&self, alias: &str, scope: &Scope<'_>, location: i32) -> Error {
+        const STATE: SqlState = SqlState::UNDEFINED_TABLE;
+        let barred = |level: &Scope<'_>| level.barred.as_deref() == Some(alias);
+        if scope.levels().any(barred) {
+            return self.not_from_here(STATE, alias, alias, location);
+        }
+        let is_of = |item: &&ScopeTable| item.table.as_ref().is_some_and(|own| own.name == alias);
+        let mut tables = scope.levels().flat_map(|level| &level.tables);
+        if let Some(item) = tables.find(|item| item.alias != alias && is_of(item)) {
+            let message = format!("invalid reference to FROM-clause entry for table \"{alias}\"");
+            let alias = &item.alias;
+            let hint = format!("Perhaps you meant to reference the table alias \"{alias}\".");
+            return self.error(STATE, message, location).with_hint(hint);
+        }
         if scope
             .levels()
-            .any(|scope| scope.barred.as_deref() == Some(alias))
+            .any(|level| level.tables.iter().any(|item| item.alias == alias))
         {
-            return self.not_from_here(SqlState::UNDEFINED_TABLE, alias, location);
+            return self.not_from_here(STATE, alias, alias, location);
         }
-        let mut tables = scope.levels().flat_map(|scope| &scope.tables);
-        let renamed = tables.find(|item| {
-            item.alias != alias && item.table.as_ref().is_some_and(|table| table.name == alias)
-        });
-        match renamed {
-            Some(item) => self
-                .error(
-                    SqlState::UNDEFINED_TABLE,
-                    format!("invalid reference to FROM-clause entry for table \"{alias}\""),
-                    location,
-                )
-                .with_hint(format!(
-                    "Perhaps you meant to reference the table alias \"{}\".",
-                    item.alias
-                )),
-            None => self.error(
-                SqlState::UNDEFINED_TABLE,
-                format!("missing FROM-clause entry for table \"{alias}\""),
-                location,
-            ),
+        let mut covered = scope.levels().flat_map(|level| &level.covered);
+        if let Some(item) = covered.find(|item| item.alias == alias || is_of(item)) {
+            return self.not_from_here(STATE, alias, &item.alias, location);
         }
-    }
-
-    /// The columns that `*` or `t.*` means.
-    pub(super) fn star(
-        &mut self,
-        alias: Option<&str>,
-        scope: &Scope<'_>,
-        location: i32,
-    ) -> Result<Vec<(Expr, OutputColumn)>> {
-        let mut out = Vec::new();
-        let Some(alias) = alias else {
-            scope.push_all(location, &mut out);
-            if scope.tables.is_empty() {
-                return Err(self.error(
-                    SqlState::SYNTAX_ERROR,
-                    "SELECT * with no tables specified is not valid",
-                    location,
-                ));
-            }
-            self.looks_at_all(&out);
-            return Ok(out);
-        };
-        let Some(table) = scope.tables.iter().find(|table| table.alias == alias) else {
-            return Err(self.missing_table(alias, scope, location));
-        };
-        push_columns(scope, table, true, location, &mut out);
-        self.looks_at_all(&out);
-        Ok(out)
-    }
-
-    pub(super) fn looks_at_all(&mut self, columns: &[(Expr, OutputColumn)]) {
-        columns
-            .iter()
-            .for_each(|(_, column)| self.looks_at(column.origin));
+        let message = format!("missing FROM-clause entry for table \"{alias}\"");
+        self.error(STATE, message, location)
     }
 }
 
@@ -807,24 +761,6 @@ fn distance(from: &str, to: &str) -> usize {
         }
     }
     row[to.len()]
-}
-
-fn push_columns(
-    scope: &Scope<'_>,
-    table: &ScopeTable,
-    hidden_too: bool,
-    location: i32,
-    out: &mut Vec<(Expr, OutputColumn)>,
-) {
-    for (place, column) in table.columns.iter().enumerate() {
-        let passed_over = column.unlisted || column.hidden && !hidden_too;
-        if column.name.is_empty() || passed_over {
-            continue;
-        }
-        let expr = scope.column_expr(table, place, location);
-        let described = output(&column.name, &expr, column.origin);
-        out.push((expr, described));
-    }
 }
 
 pub(super) fn output(name: &str, expr: &Expr, origin: (u32, i16)) -> OutputColumn {

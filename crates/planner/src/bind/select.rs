@@ -419,7 +419,7 @@ impl Binder<'_> {
                 let last = column.fields.last().and_then(|field| field.node.as_ref());
                 if matches!(last, Some(NodeEnum::AStar(_))) {
                     let names = strings(&column.fields);
-                    out.extend(self.star(names.last().copied(), scope, column.location)?);
+                    out.extend(self.star(&names, scope, column.location)?);
                     continue;
                 }
             }

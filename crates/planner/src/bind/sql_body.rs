@@ -23,7 +23,7 @@ use super::definition::{Called, OfRoutine, Shown};
 use super::fixed::{fix, Recorded};
 use super::{BindContext, Binder, Conflict, Variables};
 use crate::deparse::layout::{flattened, shifted, spaced};
-use catalog::cast::without_note;
+use catalog::cast::{has_using_in_place, without_note};
 use catalog::sql_body::{SqlBody, SqlStatement};
 use catalog::view::BY_OID;
 use catalog::Routine;
@@ -152,6 +152,7 @@ pub fn body_text(cx: BindContext<'_>, routine: &Routine, body: &SqlBody) -> Resu
             };
             let mut binder = Binder::new(cx, Vec::new(), false);
             binder.noted = cx.catalog.noted_in_text(&statement.text);
+            binder.using_first = !has_using_in_place(&statement.text);
             binder.names_only = true;
             binder.recorded = Some(Recorded::default());
             let of_routine = OfRoutine {

@@ -44,10 +44,12 @@ impl Binder<'_> {
         let stored = std::mem::take(&mut self.stored);
         let positional = std::mem::take(&mut self.positional);
         let noted = self.noted.take();
+        let using_first = std::mem::take(&mut self.using_first);
         let nullable = std::mem::take(&mut self.nullable);
         let query = self.below(table, |binder| binder.select(select, None));
         self.nullable = nullable;
         self.noted = noted;
+        self.using_first = using_first;
         self.positional = positional;
         self.stored = stored;
         self.recorded = recorded;

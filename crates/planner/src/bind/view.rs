@@ -10,6 +10,7 @@ use super::scope::{table_columns, Scope};
 use super::select::Query;
 use super::{Binder, Bound};
 use crate::logical::Source;
+use catalog::cast::has_using_in_place;
 use catalog::view::BY_OID;
 use catalog::{Catalog, RelationKind, Table};
 use syntax::parser::{self, NodeEnum};
@@ -183,6 +184,7 @@ impl<'a> Binder<'a> {
         let stored = std::mem::replace(&mut self.stored, true);
         let noted = self.cx.catalog.noted_in_text(text);
         let noted = std::mem::replace(&mut self.noted, noted);
+        let using_first = std::mem::replace(&mut self.using_first, !has_using_in_place(text));
         let ctes = std::mem::take(&mut self.ctes);
         let recorded = self.recorded.take();
         let open_params = std::mem::replace(&mut self.open_params, false);
@@ -194,6 +196,7 @@ impl<'a> Binder<'a> {
         self.ctes = ctes;
         self.stored = stored;
         self.noted = noted;
+        self.using_first = using_first;
         self.cx = cx;
         bound
     }

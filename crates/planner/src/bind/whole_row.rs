@@ -61,21 +61,25 @@ impl Binder<'_> {
 
     /// The field of a variable of a composite type.
     fn field_of_variable(&mut self, names: &[&str], location: i32) -> Result<Option<Expr>> {
-        let (Some(known), Some((field, variable))) = (self.cx.variables, names.split_last()) else {
+        let Some((field, variable)) = names.split_last().filter(|names| !names.1.is_empty()) else {
             return Ok(None);
         };
-        if variable.is_empty() || known.are_rows_of_rule() {
-            return Ok(None);
-        }
-        let Some((place, ty, typmod)) = known.find(variable).ok().flatten() else {
-            return Ok(None);
-        };
-        if !ty.is_composite() {
-            return Ok(None);
+        let value = self.composite_variable(variable, location);
+        value
+            .map(|value| self.field(value, field, location))
+            .transpose()
+    }
+
+    /// A variable of a composite type, if the name means one.
+    pub(super) fn composite_variable(&mut self, names: &[&str], location: i32) -> Option<Expr> {
+        let variables = self.cx.variables.filter(|known| !known.are_rows_of_rule())?;
+        let (place, ty, typmod) = variables.find(names).ok().flatten()?;
+        let value = self.variable(place, ty, typmod, location);
+        if !value.ty.is_composite() {
+            return None;
         }
         self.record_argument(names, location);
-        let value = self.variable(place, ty, typmod, location);
-        self.field(value, field, location).map(Some)
+        Some(value)
     }
 
     /// The same with where it comes from, if it is a column.

@@ -34,6 +34,7 @@ mod role;
 mod role_settings;
 mod routine;
 mod routine_options;
+mod routine_result;
 mod rule;
 mod schema;
 mod sequence;

@@ -26,10 +26,10 @@ use catalog::cluster::Address;
 use catalog::depend::{routine_path, routine_text};
 use catalog::local::is_local;
 use catalog::routine::{Argument, Language, Mode, Routine, RoutineKind};
-use catalog::{store, system, Catalog, Column, Object, RelationKind};
+use catalog::{store, system, Catalog, Column, Object};
 use planner::plan::{Collated, RoutineCall};
 use syntax::parser::NodeEnum;
-use types::{OwnKind, TypeId};
+use types::TypeId;
 
 pub(super) fn invalid(message: impl Into<String>) -> Error {
     Error::new(SqlState::of("42P13"), message)
@@ -73,10 +73,6 @@ impl Session {
         let written = self.routine_options(&mut routine, &create.options, body.is_some())?;
         self.routine_arguments(&catalog, &mut routine, &create.parameters)?;
         self.routine_result(&catalog, &mut routine, create.return_type.as_ref())?;
-        check_result(&routine, routine.result)?;
-        for output in routine.outputs() {
-            check_result(&routine, output.type_id)?;
-        }
         let language = system::language_named(routine.language.name());
         self.may_write_in(language)?;
         let location = match (written, body) {
@@ -325,7 +321,11 @@ impl Session {
 
     /// The type of an argument or a result, which the role must be allowed to use; also that of a column,
     /// `t.c%TYPE`.
-    fn routine_type(&mut self, catalog: &Arc<Catalog>, name: &TypeName) -> Result<TypeId> {
+    pub(super) fn routine_type(
+        &mut self,
+        catalog: &Arc<Catalog>,
+        name: &TypeName,
+    ) -> Result<TypeId> {
         if name.pct_type {
             let names = texts(&name.names);
             if let Some((column, of)) = names.split_last() {
@@ -347,98 +347,6 @@ impl Session {
         let (found, _) = self.type_of_name(catalog, name)?;
         self.may_use_type(catalog, found)?;
         Ok(found)
-    }
-
-    fn routine_result(
-        &mut self,
-        catalog: &Arc<Catalog>,
-        routine: &mut Routine,
-        declared: Option<&TypeName>,
-    ) -> Result<()> {
-        let outputs: Vec<TypeId> = routine.outputs().map(|output| output.type_id).collect();
-        let implied = match outputs.as_slice() {
-            [] => None,
-            [one] if routine.kind == RoutineKind::Function => Some(*one),
-            _ => Some(TypeId::RECORD),
-        };
-        let is_table = routine
-            .arguments
-            .iter()
-            .any(|argument| argument.mode == Mode::Table);
-        let Some(declared) = declared else {
-            routine.result = match (implied, routine.kind) {
-                (Some(ty), _) => ty,
-                (None, RoutineKind::Procedure) => TypeId::VOID,
-                (None, _) => return Err(invalid("function result type must be specified")),
-            };
-            return Ok(());
-        };
-        routine.set = declared.setof || is_table;
-        if let (true, Some(ty)) = (is_table, implied) {
-            routine.result = ty;
-            return Ok(());
-        }
-        let plain = TypeName {
-            setof: false,
-            ..declared.clone()
-        };
-        let found = match self.routine_type(catalog, &plain) {
-            Ok(ty) if ty.own_kind() == Some(OwnKind::Row) => {
-                routine.result_relation = ty.own_number();
-                TypeId::RECORD
-            }
-            Ok(ty) => ty,
-            Err(error) => {
-                let names = texts(&declared.names);
-                let relation = match self.find_named(&names)? {
-                    Some((_, catalog::RelationRef::Table(place))) => &catalog.tables[place],
-                    _ => return Err(error),
-                };
-                let has_rows = matches!(
-                    relation.kind,
-                    RelationKind::Table | RelationKind::View | RelationKind::MaterializedView
-                );
-                if !has_rows {
-                    return Err(error);
-                }
-                routine.result_relation = relation.oid;
-                TypeId::RECORD
-            }
-        };
-        if routine.set && found.is_of_domain() {
-            return Err(Error::unsupported(
-                "a function that returns a set of a domain",
-            ));
-        }
-        match implied {
-            Some(ty) if ty != found => {
-                return Err(invalid(format!(
-                    "function result type must be {ty} because of OUT parameters"
-                )))
-            }
-            _ => {}
-        }
-        if found == TypeId::EVENT_TRIGGER {
-            return Err(Error::unsupported("a function for event triggers"));
-        }
-        if found == TypeId::TRIGGER {
-            if routine.language == Language::Sql {
-                return Err(invalid("SQL functions cannot return type trigger"));
-            }
-            if !routine.arguments.is_empty() {
-                let mut error = invalid("trigger functions cannot have declared arguments")
-                    .with_hint(
-                        "The arguments of the trigger can be accessed through TG_NARGS and \
-                         TG_ARGV instead.",
-                    );
-                let name = &routine.name;
-                let line = format!("compilation of PL/pgSQL function \"{name}\" near line 1");
-                add_context(&mut error, &line);
-                return Err(error);
-            }
-        }
-        routine.result = found;
-        Ok(())
     }
 
     // ---- Bodies ----
@@ -912,49 +820,6 @@ fn check_replaces(old: &Routine, new: &Routine, what: &str) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// 42P13 for a polymorphic result that no input says anything of.
-fn check_result(routine: &Routine, found: TypeId) -> Result<()> {
-    const OF_RANGES: &[TypeId] = &[TypeId::ANYRANGE, TypeId::ANYMULTIRANGE];
-    const COMPATIBLE_RANGES: &[TypeId] =
-        &[TypeId::ANYCOMPATIBLERANGE, TypeId::ANYCOMPATIBLEMULTIRANGE];
-    let is_compatible = |ty: TypeId| {
-        let plain = [
-            TypeId::ANYCOMPATIBLE,
-            TypeId::ANYCOMPATIBLEARRAY,
-            TypeId::ANYCOMPATIBLENONARRAY,
-        ];
-        plain.contains(&ty) || COMPATIBLE_RANGES.contains(&ty)
-    };
-    let has = |wanted: &dyn Fn(TypeId) -> bool| {
-        let mut inputs = routine.inputs();
-        inputs.any(|input| wanted(input.type_id))
-    };
-    let needed = match found {
-        found if OF_RANGES.contains(&found) => {
-            (!has(&|ty| OF_RANGES.contains(&ty))).then_some("anyrange or anymultirange")
-        }
-        found if COMPATIBLE_RANGES.contains(&found) => {
-            (!has(&|ty| COMPATIBLE_RANGES.contains(&ty)))
-                .then_some("anycompatiblerange or anycompatiblemultirange")
-        }
-        found if is_compatible(found) => (!has(&is_compatible)).then_some(
-            "anycompatible, anycompatiblearray, anycompatiblenonarray, anycompatiblerange, or \
-             anycompatiblemultirange",
-        ),
-        found if found.is_polymorphic() => (!has(&|ty| ty.is_polymorphic() && !is_compatible(ty)))
-            .then_some("anyelement, anyarray, anynonarray, anyenum, anyrange, or anymultirange"),
-        _ => None,
-    };
-    match needed {
-        None => Ok(()),
-        Some(types) => Err(
-            invalid("cannot determine result data type").with_detail(format!(
-                "A result of type {found} requires at least one input of type {types}."
-            )),
-        ),
-    }
 }
 
 /// A call by which a body can be checked: polymorphic types stand for integers.

@@ -88,10 +88,18 @@ impl Session {
         typmod: i32,
     ) -> Result<Datum> {
         let catalog = self.known_catalog().clone();
-        let (from, _) = catalog.base_type(from);
+        let (mut from, _) = catalog.base_type(from);
         if !to.is_of_domain() {
             return self.convert(value, from, to, typmod);
         }
+        let (base, _) = catalog.base_type(to);
+        let value = match value {
+            Datum::Record(record) if from == TypeId::RECORD && base.is_composite() => {
+                from = base;
+                self.convert_row(&record, base)?
+            }
+            value => value,
+        };
         self.ensure_open()?;
         let program = self.try_binding("", &catalog, |binder| binder.domain_program(from, to))?;
         self.run_conversion(&program, value)

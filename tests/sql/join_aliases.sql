@@ -1,0 +1,78 @@
+-- names: jua jub juc juwa juwb juwc juwd
+-- Joins with USING: aliases of the merged columns and of the whole join, and the order of the columns.
+create table jua (a int, b int);
+create table jub (a int, c int);
+create table juc (a bigint, d text, b int);
+insert into jua values (1, 2), (2, 3), (null, 4), (5, 6);
+insert into jub values (1, 20), (2, 30), (null, 40), (7, 70);
+insert into juc values (1, 'one', 2), (7, 'seven', null), (5, 'five', 9);
+select * from jua join jub using (a) as x where x.a = 1;
+select x.*, jua.a, jub.a from jua join jub using (a) as x order by 1;
+select x from jua join jub using (a) as x order by 1;
+select row(x.*), row_to_json(x.*), row_to_json(x) from jua join jub using (a) as x order by 1;
+select x.a, x from jua full join jub using (a) as x order by x.a, jua.b, jub.c;
+select x.a from jua left join jub using (a) as x order by 1;
+select x.a from jua right join jub using (a) as x order by 1;
+select x.b from jua join jub using (a) as x;
+select 1 from (jua join jub using (a) as x) as xx where x.a = 1;
+select * from (jua join jub using (a) as x) as xx where xx.a = 1;
+select 1 from jua p join jub q using (a) as p;
+select 1 from jua p join jub q using (a) as x, jub x;
+select x.a, y.a, y.b from jua join jub using (a) as x join juc using (a, b) as y;
+select a from jua join jub using (a) as x where a > 1;
+select * from jua join jub using (a) as x for update of x;
+select 1 from jua join jub using (a) as x (y);
+-- The whole join.
+select * from (jua join jub using (a)) as j order by 1;
+select j.a, j.c from (jua left join jub using (a)) j order by 1, 2;
+select j from (jua full join jub using (a)) j order by 1;
+select j.* from (jua full join jub using (a)) j (p, q) order by 1, 2, 3;
+select * from (jua join jub using (a)) as j (p, q, r, s);
+select jua.a from (jua join jub using (a)) as j;
+select j.a from (jua natural join jub) as j order by 1;
+select * from (jua natural join juc) j order by 1;
+select j.a, juc.d from (jua full join jub using (a)) j left join juc using (a) order by 1, 2;
+select (select count(*) from jub where jub.a = j.a) from (jua join jub using (a)) j order by 1;
+select * from (jua join jub using (a)) j where exists (select 1 from juc where juc.a = j.a and juc.b = j.b);
+select j.a, l.n from (jua join jub using (a)) j, lateral (select j.b + 1 as n) l order by 1;
+-- The order of the columns, and which names are ambiguous.
+select * from juc, jua join jub using (a) where juc.a = jub.a order by 2;
+select * from jua join juc using (b, a) order by 1;
+select * from (jua join juc using (a, b)) join jub using (a) order by 1;
+select * from jub join (jua join juc using (a, b)) using (a) order by 1;
+select * from jua x1 join jua x2 using (b) join jub using (a);
+select a from jua join jub using (a), juc;
+select a from jua join jub using (a), jua p join jub q using (a);
+select * from jua join jub using (a, a);
+select * from jua join jub using (b);
+select * from jua join jub using (zzz);
+select * from jua join juc on true join jub using (b);
+-- Types.
+select pg_typeof(a), a from jua join juc using (a) order by 2;
+select pg_typeof(a), a from jua left join juc using (a) order by 2 limit 1;
+select pg_typeof(a) from (select 'x'::text as a) s join jua using (a);
+-- Views and prepared statements.
+create view juwa as select * from jua join jub using (a) as x where x.a > 0;
+create view juwb as select x.a, c from jua right join jub using (a) as x;
+create view juwc as select j.a, j.b from (jua join jub using (a)) as j;
+create view juwd as select x.a, jua.b from (jua left join jub using (a)) join juc using (a, b) as x;
+select * from juwa order by 1;
+select * from juwb order by 1, 2;
+select * from juwc order by 1;
+select * from juwd order by 1;
+select pg_get_viewdef('juwa'), pg_get_viewdef('juwa', true);
+select pg_get_viewdef('juwb', true);
+select pg_get_viewdef('juwd', true);
+alter table jub rename c to cc;
+select pg_get_viewdef('juwb', true);
+select * from juwb order by 1, 2;
+prepare jup (int) as select x.a, j.b from (jua join jub using (a) as y) as j join juc using (a, b) as x where x.a >= $1 order by 1;
+execute jup (1);
+execute jup (2);
+update jua set b = x.b + 1 from jub join juc using (a) as x where jua.a = x.a;
+update jua set b = b + 1 from jub join juc using (a) as x where jua.a = x.a returning *;
+delete from jua using jub join juc using (a) as x where jua.a = x.a returning x.*, jua.a;
+merge into jua t using (jub join juc using (a)) as s on t.a = s.a when matched then update set b = s.cc when not matched then insert values (s.a, s.cc);
+select * from jua order by 1, 2;
+drop view juwa, juwb, juwc, juwd;
+drop table jua, jub, juc;
