@@ -29,7 +29,6 @@ use super::expr::Place;
 use super::naming::parts_of;
 use super::scope::{ItemKind, Scope, ScopeTable};
 use super::select::{is_with_ties, sort_order};
-use super::stored::is_row_of;
 use super::{boxed, inner, strings, Binder};
 use crate::deparse::layout::{shifted, spaced, Layout, ITEM, STEP};
 use crate::deparse::{expression, sort_key, window, Names, Style};
@@ -119,20 +118,30 @@ impl Names for Level<'_> {
     }
 
     fn row(&self, fields: &[Expr]) -> Option<String> {
-        let first = match fields.first()?.kind {
-            ExprKind::Column(first) => first,
+        let (level, first) = match fields.first()?.kind {
+            ExprKind::Column(first) => (0, first),
+            ExprKind::Outer(level, first) => (level, first),
             _ => return None,
         };
-        let (item, _) = self.scope.table_at(first)?;
-        let is_whole = match &item.table {
-            Some(table) => is_row_of(table, item.start, fields),
-            None => {
-                let mut places = fields.iter().zip(item.start..);
-                let is_place = |(field, place): (&Expr, usize)| matches!(field.kind, ExprKind::Column(own) if own == place);
-                fields.len() == item.columns.len() && places.all(is_place)
-            }
+        let scope = self.scope.levels().nth(level)?;
+        let (item, _) = scope.table_at(first)?;
+        let is_place = |field: &Expr, place: usize| match field.kind {
+            ExprKind::Column(own) => (level, own) == (0, place),
+            ExprKind::Outer(of, own) => (of, own) == (level, place),
+            _ => false,
         };
-        let name = self.item(0, self.scope, item)?;
+        let places: Vec<usize> = match &item.table {
+            Some(table) => {
+                let columns = table.columns.iter().enumerate();
+                let kept = columns.filter(|(_, column)| !column.dropped);
+                kept.map(|(place, _)| item.start + place).collect()
+            }
+            None => (item.start..item.start + item.columns.len()).collect(),
+        };
+        let mut pairs = fields.iter().zip(&places);
+        let is_whole =
+            fields.len() == places.len() && pairs.all(|(field, at)| is_place(field, *at));
+        let name = self.item(level, scope, item)?;
         is_whole.then(|| format!("{}.*", quote_identifier(&name)))
     }
 
@@ -538,12 +547,17 @@ impl Binder<'_> {
                 .shown_queries
                 .as_ref()
                 .is_some_and(|shown| !shown.rows.is_empty());
-            let own = match expr.kind {
-                ExprKind::Column(at) => {
-                    self.shown_by(scope, 0, |level, _, _| Ok(last_name(&level.column(at, 0))))?
-                }
-                ExprKind::Param(at) if shows_rows => {
-                    self.shown_by(scope, 0, |level, _, _| Ok(last_name(&level.param(at))))?
+            let column = match expr.kind {
+                ExprKind::Column(at) => Some((at, 0)),
+                ExprKind::Outer(level, at) => Some((at, level)),
+                _ => None,
+            };
+            let own = match (column, &expr.kind) {
+                (Some((at, level)), _) => self.shown_by(scope, 0, |names, _, _| {
+                    Ok(last_name(&names.column(at, level)))
+                })?,
+                (None, ExprKind::Param(at)) if shows_rows => {
+                    self.shown_by(scope, 0, |level, _, _| Ok(last_name(&level.param(*at))))?
                 }
                 _ if matches!(called, Called::Nothing | Called::Inserted) => {
                     quote_identifier(UNNAMED)

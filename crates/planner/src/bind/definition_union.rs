@@ -185,9 +185,9 @@ impl Binder<'_> {
                 return Ok(None);
             };
             let mut values = Vec::new();
-            kinds.resize(row.items.len().max(kinds.len()), (false, false));
-            for (column, node) in row.items.iter().enumerate() {
-                let value = self.expr(inner(node)?, &scope, Place::plain("VALUES"))?;
+            let row = self.row_fields(&row.items, &scope, Place::plain("VALUES"))?;
+            kinds.resize(row.len().max(kinds.len()), (false, false));
+            for (column, value) in row.into_iter().enumerate() {
                 match value.is_untyped() {
                     true => kinds[column].0 = true,
                     false => kinds[column].1 = true,

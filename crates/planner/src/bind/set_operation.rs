@@ -35,9 +35,7 @@ impl Binder<'_> {
             let NodeEnum::List(list) = inner(node)? else {
                 continue;
             };
-            let spread = self.spread(&list.items, &scope);
-            let items = spread.as_ref().unwrap_or(&list.items);
-            rows.push(self.nodes(items, &scope, Place::plain("VALUES"))?);
+            rows.push(self.row_fields(&list.items, &scope, Place::plain("VALUES"))?);
         }
         let width = rows.first().map_or(0, Vec::len);
         if let Some(row) = rows.iter().find(|row| row.len() != width) {

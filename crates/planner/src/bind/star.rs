@@ -3,6 +3,7 @@
 //! ```text
 //! select * from a join b using (k), c       k, the others of a, those of b, those of c
 //! select a.* from a join b using (k)        all of a
+//! … from t, lateral (select t.*) s          those of an item of an enclosing query
 //! ```
 //! An argument of a function in SQL that is of a composite type has its fields so, too, where no item has its
 //! name. Where the item of `t.*` belongs to an enclosing query, its columns are those of that query's row, as they are
@@ -62,7 +63,7 @@ impl Binder<'_> {
         // Stored text has names that schemas had once.
         let schema = before.last().copied().filter(|_| !self.stored);
         let is_argument = self.stored && before == [BY_OID];
-        let mut levels = scope.levels().enumerate().take(1).filter(|_| !is_argument);
+        let mut levels = scope.levels().enumerate().filter(|_| !is_argument);
         let found = levels.find_map(|(depth, level)| {
             let mut tables = level.tables.iter();
             let item = tables.find(|item| self.is_called(item, schema, alias))?;
