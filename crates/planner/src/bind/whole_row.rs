@@ -72,7 +72,10 @@ impl Binder<'_> {
 
     /// A variable of a composite type, if the name means one.
     pub(super) fn composite_variable(&mut self, names: &[&str], location: i32) -> Option<Expr> {
-        let variables = self.cx.variables.filter(|known| !known.are_rows_of_rule())?;
+        let variables = self
+            .cx
+            .variables
+            .filter(|known| !known.are_rows_of_rule())?;
         let (place, ty, typmod) = variables.find(names).ok().flatten()?;
         let value = self.variable(place, ty, typmod, location);
         if !value.ty.is_composite() {
