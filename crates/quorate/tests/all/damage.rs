@@ -262,28 +262,81 @@ fn what_an_older_build_kept_is_as_it_was() {
     drop(new);
 
     for format in FORMATS {
-        let mut tar = Command::new("tar");
-        tar.arg("xzf")
-            .arg(scripts.join(format).with_extension("tar.gz"));
-        run(tar.arg("-C").arg(dir.path())).expect("its files");
-        let n1 = dir.path().join("n1");
-        let file = n1.join("node.json");
-        let mut settings = fs::read_to_string(&file).expect("its settings");
-        let ports = ["45833", "45933", "46833"].map(|old| {
-            let port = free_port(&ADDRESSES).expect("a port");
-            settings = settings.replace(old, &port.to_string());
-            port
-        });
-        fs::write(&file, settings).expect("other ports");
-        let mut command = Command::new(program());
-        command.args(["start", "--data"]).arg(&n1);
-        let process = Process::start(&mut command, &dir.path().join(format)).expect("it starts");
-        let node = Endpoint::at("127.0.0.1", ports[0]);
-        node.wait().expect("it answers");
+        let (process, node) = kept(dir.path(), format);
         assert_eq!(ask(&node), expected, "{format}");
         drop(process);
-        fs::remove_dir_all(n1).expect("it is gone");
+        fs::remove_dir_all(dir.path().join("n1")).expect("it is gone");
     }
+}
+
+/// Starts a node in `n1` of a directory, with what is kept under a name.
+fn kept(dir: &Path, name: &str) -> (Process, Endpoint) {
+    let archive = root().join("tests/directories").join(name);
+    let mut tar = Command::new("tar");
+    tar.arg("xzf").arg(archive.with_extension("tar.gz"));
+    run(tar.arg("-C").arg(dir)).expect("its files");
+    let n1 = dir.join("n1");
+    let file = n1.join("node.json");
+    let mut settings = fs::read_to_string(&file).expect("its settings");
+    let ports = ["45833", "45933", "46833"].map(|old| {
+        let port = free_port(&ADDRESSES).expect("a port");
+        settings = settings.replace(old, &port.to_string());
+        port
+    });
+    fs::write(&file, settings).expect("other ports");
+    let mut command = Command::new(program());
+    command.args(["start", "--data"]).arg(&n1);
+    let process = Process::start(&mut command, &dir.join(name)).expect("it starts");
+    let node = Endpoint::at("127.0.0.1", ports[0]);
+    node.wait().expect("it answers");
+    (process, node)
+}
+
+/// What `*` of a join with USING was when a view was made, stays so; of a new one it is as in PostgreSQL.
+#[test]
+fn columns_of_joins_that_an_older_build_kept_stay_in_their_order() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (process, node) = kept(dir.path(), "using-15");
+    let columns = |name: &str| {
+        let sql = format!(
+            "select string_agg(attname || ' ' || atttypid::regtype, ', ' order by attnum) \
+             from pg_attribute where attrelid = '{name}'::regclass and attnum > 0"
+        );
+        node.query(&sql).expect("its columns")
+    };
+    let rows = |name: &str| {
+        let sql = format!("select * from {name} order by title, author");
+        node.query(&sql).expect("its rows")
+    };
+    let rest = "title text, note text, author text, year integer";
+    node.query("refresh materialized view stored")
+        .expect("it is filled");
+    node.query(
+        "create view inner_new as select * from pages join books using (edition, book); \
+         create view full_new as select * from pages natural full join books",
+    )
+    .expect("views");
+    for (name, first) in [
+        ("inner_kept", "edition integer, book integer"),
+        ("stored", "book integer, edition integer"),
+        ("inner_new", "edition bigint, book bigint"),
+        ("full_new", "book bigint, edition bigint"),
+    ] {
+        assert_eq!(columns(name), format!("{first}, {rest}"), "{name}");
+    }
+    for name in ["inner_kept", "inner_new"] {
+        assert_eq!(
+            rows(name),
+            "10|1|one|a|Ann|1999\n10|2|three|c|Bob|2005",
+            "{name}"
+        );
+    }
+    let full = "1|10|one|a|Ann|1999\n2|10|three|c|Bob|2005\n1|11|two|b||";
+    assert_eq!(rows("stored"), full);
+    for name in ["full_kept", "full_new"] {
+        assert_eq!(rows(name), format!("{full}\n3|12|||Cy|2010"), "{name}");
+    }
+    drop(process);
 }
 
 #[test]
