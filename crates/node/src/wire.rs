@@ -19,7 +19,7 @@
 //! | from, to | node ids, varints |
 //! | incarnation | varint: that of the group as the node that connects knows it |
 //! | name, address | of the node that connects, so that one who does not know it can answer |
-//! | purpose | 1 byte: 1 group, 2 session, 3 cancel, 4 administer, 5 directory, 9 reload, 10 groups, 11 branches; then what belongs to it |
+//! | purpose | 1 byte: 1 group, 2 session, 3 cancel, 4 administer, 5 directory, 9 reload, 10 groups, 12 branches; then what belongs to it |
 //!
 //! Whoever is refused is told just that: nobody who does not belong here learns of which cluster or
 //! version a node is, nor what was wrong. It stands in the log of the node that refuses.
@@ -294,7 +294,8 @@ const ADMINISTER: u8 = 4;
 const DIRECTORY: u8 = 5;
 const RELOAD: u8 = 9;
 const GROUPS: u8 = 10;
-const BRANCHES: u8 = 11;
+// 11 were branches whose beginning was answered by itself.
+const BRANCHES: u8 = 12;
 
 impl Hello {
     /// The bytes, without their length.
