@@ -362,9 +362,8 @@ impl KvEngine {
     }
 
     /// Waits until it is known what becomes of a transaction that this group coordinates; none where
-    /// this node leads no longer, or the wait is interrupted. An abort is true once all that is in the
-    /// group's log by then is committed: a leader that has lost its group may take for refused what is
-    /// over and forgotten.
+    /// this node leads no longer, or the wait is interrupted. Of an abort that is not all
+    /// ([`KvEngine::await_abort`]).
     pub(super) fn await_decision(
         &self,
         id: SpanningId,
@@ -393,6 +392,27 @@ impl KvEngine {
         let outcome = coro::wait_unless_interrupted(known);
         self.across.forget_decided(id);
         outcome.flatten()
+    }
+
+    /// Waits until the group's log has that a transaction is aborted, for good; false where this node
+    /// leads no longer, or the wait is interrupted. Before, the abort need not be true: a leader that has
+    /// lost its group without knowing may take for refused what is over and forgotten.
+    pub(super) fn await_abort(&self, id: SpanningId) -> bool {
+        let name = name_of(id);
+        let leads = || self.group.leading() == Some(id.term);
+        let resolved = || {
+            let stands = self.group.prepared().newest().get(&name).is_some();
+            (!stands || !leads()).then_some(())
+        };
+        let news = self.group.standing_changed().until(resolved);
+        let was_resolved = coro::wait_unless_interrupted(news).is_some();
+        // In this order: what was resolved in its term, was so at this position.
+        let newest = self.group.visible();
+        if !was_resolved || newest.term != id.term {
+            return false;
+        }
+        let settled = self.settle(Debt::of(self.group.id(), newest), Durability::On);
+        matches!(coro::wait_unless_interrupted(settled), Some(Ok(())))
     }
 
     /// Nodes have parts on disk.

@@ -289,15 +289,10 @@ impl Database {
                 Ok(appended.debt.without(&elsewhere))
             }
             (_, None) => Ok(appended.debt),
-            (Some(Outcome::Aborted), Some(refusal)) => {
-                let group = engine.group();
-                let newest = engine.settle(Debt::of(group.id(), group.visible()), Durability::On);
-                match coro::wait_unless_interrupted(newest) {
-                    Some(Ok(())) => Err(refusal),
-                    Some(Err(_)) | None => Err(outcome_unknown()),
-                }
+            (Some(Outcome::Aborted), Some(refusal)) if engine.await_abort(appended.id) => {
+                Err(refusal)
             }
-            (None, Some(_)) => Err(outcome_unknown()),
+            (_, Some(_)) => Err(outcome_unknown()),
         }
     }
 
