@@ -172,8 +172,15 @@ fn is_of_value(answer: &Answer, sql: &str) -> bool {
     let is_comparison = state == "42883" && message.starts_with("could not identify a comparison");
     // "array size exceeds the maximum allowed" is about what is made of values.
     let is_limit = state == "54000" && message.starts_with("array ");
-    let is_flags = is_of_flags(answer);
-    state.starts_with("22") || is_template || is_conversion || is_comparison || is_limit || is_flags
+    // Functions that fill a row look at the type of their argument when they are called.
+    let is_row = message.starts_with("first argument of json") && message.ends_with("a row type");
+    state.starts_with("22")
+        || is_template
+        || is_conversion
+        || is_comparison
+        || is_limit
+        || is_row
+        || is_of_flags(answer)
 }
 
 /// Whether a text says no bounds of a range, or is no `hstore`: errors of a value, whatever their class.
@@ -543,6 +550,18 @@ mod tests {
         let found = rule("commit", &refused("40001"), &rows(&[]));
         assert_eq!(found, Some("serialization failures"));
         assert_eq!(rule("commit", &refused("40P01"), &rows(&[])), None);
+    }
+
+    #[test]
+    fn what_a_function_fills_is_looked_at_when_it_is_called() {
+        let message = "first argument of json_populate_record must be a row type";
+        let of_row = Answer::Refused("42804".to_owned(), message.to_owned());
+        let found = rule("select a from t where b", &of_row, &refused("22012"));
+        assert_eq!(found, Some("order of evaluation"));
+        let found = rule("select a from t where b", &of_row, &rows(&[]));
+        assert_eq!(found, Some("order of evaluation"));
+        assert_eq!(rule("select a", &of_row, &rows(&["1"])), None);
+        assert_eq!(rule("select a", &refused("42804"), &refused("22012")), None);
     }
 
     #[test]
