@@ -671,19 +671,13 @@ fn table_dependencies(table: &Table, edges: &mut Edges) {
         }
     }
     trigger_dependencies(table, edges);
-    for rule in &table.rules {
-        let object = Object::Rule(rule.oid);
+    let rules = table.rules.iter();
+    let rules = rules.map(|rule| (Object::Rule(rule.oid), &rule.uses));
+    let policies = table.policies.iter();
+    let policies = policies.map(|policy| (Object::Policy(policy.oid), &policy.uses));
+    for (object, all) in rules.chain(policies) {
         edges.add(object, Auto, own);
-        for uses in &rule.uses {
-            if uses.relation != table.oid || !uses.columns.is_empty() {
-                edges.add_uses(object, std::slice::from_ref(uses));
-            }
-        }
-    }
-    for policy in &table.policies {
-        let object = Object::Policy(policy.oid);
-        edges.add(object, Auto, own);
-        for uses in &policy.uses {
+        for uses in all {
             // On its own table it depends anyway.
             if uses.relation != table.oid || !uses.columns.is_empty() {
                 edges.add_uses(object, std::slice::from_ref(uses));

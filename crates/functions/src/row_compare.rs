@@ -18,9 +18,14 @@ fn mismatch(message: String) -> Error {
     Error::new(SqlState::DATATYPE_MISMATCH, message)
 }
 
+/// Compares two rows field by field, up to the first that differ.
+///
 /// # Errors
-/// 42804 for rows of other columns, as far as they are looked at; what `check` says of a type.
-fn order(args: &[Datum], check: fn(TypeId) -> Result<()>) -> Result<Ordering> {
+/// 42804 for rows of other columns, as far as they are looked at; what `compare` says of a field.
+pub(super) fn by_field(
+    args: &[Datum],
+    compare: impl Fn(TypeId, &Datum, &Datum) -> Result<Ordering>,
+) -> Result<Ordering> {
     let [Datum::Record(a), Datum::Record(b)] = args else {
         return Err(Error::internal("a comparison of other than two rows"));
     };
@@ -33,8 +38,7 @@ fn order(args: &[Datum], check: fn(TypeId) -> Result<()>) -> Result<Ordering> {
                 "cannot compare dissimilar column types {of_a} and {of_b} at record column {number}"
             )));
         }
-        check(*of_a)?;
-        let order = compare::compare(*of_a, a, b);
+        let order = compare(*of_a, a, b)?;
         if order.is_ne() {
             return Ok(order);
         }
@@ -45,6 +49,13 @@ fn order(args: &[Datum], check: fn(TypeId) -> Result<()>) -> Result<Ordering> {
             "cannot compare record types with different numbers of columns".to_owned(),
         )),
     }
+}
+
+fn order(args: &[Datum], check: fn(TypeId) -> Result<()>) -> Result<Ordering> {
+    by_field(args, |kind, a, b| {
+        check(kind)?;
+        Ok(compare::compare(kind, a, b))
+    })
 }
 
 macro_rules! comparisons {

@@ -15,13 +15,11 @@ use std::cmp::Ordering;
 use std::ops::RangeInclusive;
 
 use base::coro;
-use base::error::{Error, Result, SqlState};
+use base::error::{Error, Result};
 
+use super::row_compare::by_field;
 use super::Call;
 use types::{Datum, EvalContext, TypeId};
-
-/// What comparing a field counts for, in the units of [`coro::work`].
-const FIELD_WORK: usize = 16;
 
 /// The greatest scale, and the least and the greatest weight, of a number whose header is short.
 const SHORT_SCALE_MAX: u16 = 63;
@@ -121,50 +119,23 @@ fn image_of_number(context: &EvalContext, number: &Datum) -> Result<Vec<u8>> {
     Ok(all.flat_map(|word| word.to_le_bytes()).collect())
 }
 
-fn mismatch(message: String) -> Error {
-    Error::new(SqlState::DATATYPE_MISMATCH, message)
-}
-
 /// # Errors
-/// 42804 for rows of other columns, as far as they are looked at; 0A000 for an order that is asked for and
-/// not known.
+/// As [`by_field`]; 0A000 for an order that is asked for and not known.
 fn order(call: &Call<'_>, args: &[Datum], is_asked: bool) -> Result<Ordering> {
-    let [Datum::Record(a), Datum::Record(b)] = args else {
-        return Err(Error::internal("a comparison of other than two rows"));
-    };
-    let types = a.types.iter().zip(&b.types);
-    let values = a.values.iter().zip(&b.values);
-    for (number, ((of_a, of_b), (a, b))) in (1..).zip(types.zip(values)) {
-        coro::work(FIELD_WORK)?;
-        if of_a != of_b {
-            return Err(mismatch(format!(
-                "cannot compare dissimilar column types {of_a} and {of_b} at record column {number}"
-            )));
+    by_field(args, |kind, a, b| {
+        if a.is_null() || b.is_null() {
+            return Ok(a.is_null().cmp(&b.is_null()));
         }
-        let order = match (a.is_null(), b.is_null()) {
-            (false, false) => {
-                let (a, is_ordered) = image(call.context, *of_a, a)?;
-                let (b, _) = image(call.context, *of_a, b)?;
-                coro::work(a.len().min(b.len()))?;
-                let order = a.cmp(&b);
-                if is_asked && !is_ordered && order.is_ne() {
-                    let what = format!("the order of images of type {of_a}");
-                    return Err(Error::unsupported(&what));
-                }
-                order
-            }
-            (is_null, other) => is_null.cmp(&other),
-        };
-        if order.is_ne() {
-            return Ok(order);
+        let (a, is_ordered) = image(call.context, kind, a)?;
+        let (b, _) = image(call.context, kind, b)?;
+        coro::work(a.len().min(b.len()))?;
+        let order = a.cmp(&b);
+        if is_asked && !is_ordered && order.is_ne() {
+            let what = format!("the order of images of type {kind}");
+            return Err(Error::unsupported(&what));
         }
-    }
-    match a.values.len() == b.values.len() {
-        true => Ok(Ordering::Equal),
-        false => Err(mismatch(
-            "cannot compare record types with different numbers of columns".to_owned(),
-        )),
-    }
+        Ok(order)
+    })
 }
 
 macro_rules! comparisons {
