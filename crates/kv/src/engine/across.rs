@@ -38,7 +38,7 @@ use base::env::{LocalBoxFuture, Reactor};
 use base::{coro, Debt, Durability, Error, GroupId, Result, SqlState, Term, Timestamp};
 use spanning::{Event, Flushed, Ledger, Message, Outcome, Output, SpanningId};
 
-use super::branch::prepare::{Elsewhere, Part, Preparing};
+use super::branch::prepare::{Elsewhere, Handed, Preparing};
 use super::branch::{agree, Branch, Branching};
 use super::KvEngine;
 use crate::frame::Frame;
@@ -118,8 +118,8 @@ pub(super) fn append_parts(
     let (mut debt, mut asked) = (Debt::NONE, Vec::new());
     for other in others {
         match other.prepare_part(&preparing)? {
-            Part::Appended(rests_on) => debt.merge(&rests_on),
-            Part::Asked(part) => asked.push(part),
+            Handed::Appended(rests_on) => debt.merge(&rests_on),
+            Handed::Asked(part) => asked.push(part),
         }
     }
     let awaits = !asked.is_empty();
@@ -369,10 +369,10 @@ impl KvEngine {
         id: SpanningId,
         elsewhere: &[Elsewhere],
     ) -> Option<Outcome> {
-        let term = self.group.leading();
+        // Whoever leads again in another term remembers nothing of it.
         let decided = || match self.across.decided(id) {
             Some(outcome) => Some(Some(outcome)),
-            None => (term.is_none() || self.group.leading() != term).then_some(None),
+            None => (self.group.leading() != Some(id.term)).then_some(None),
         };
         let mut flushed: Vec<_> = elsewhere
             .iter()

@@ -369,21 +369,24 @@ impl Group {
 
     /// Ready when an entry that the leader of a term has appended is on this replica's disk while that
     /// term lasts here, so that whoever leads next by this replica's vote has it too; or when it is known
-    /// here to be committed. False when the term is over before.
+    /// here to be committed. False when the term is over before, or the log has let go of the entry.
     pub(crate) async fn has_flushed(&self, position: Position) -> bool {
         let known = || {
             let core = self.lock();
             let consensus = &core.consensus;
-            let is_it = consensus.entry_term(position.lsn) == Some(position.term);
+            let term = consensus.entry_term(position.lsn);
+            let is_it = term == Some(position.term);
+            let is_committed = consensus.committed() >= position.lsn;
             let is_flushed = consensus.term() == position.term
                 && consensus.flushed() >= position.lsn
                 && !core.failed
                 && !core.deaf;
-            if is_it && (is_flushed || consensus.committed() >= position.lsn) {
+            if is_it && (is_flushed || is_committed) {
                 return Some(true);
             }
+            let is_gone = term.is_none() && is_committed;
             let is_over = core.failed || core.deaf || consensus.term() > position.term;
-            (is_over || self.is_over()).then_some(false)
+            (is_gone || is_over || self.is_over()).then_some(false)
         };
         self.log_changed.until(known).await
     }
