@@ -37,7 +37,7 @@ use spanning::Participant;
 use super::{GroupView, KvEngine};
 use crate::group::{Group, Look};
 use crate::txn::Txn;
-use prepare::{Part, Preparing};
+use prepare::{Handed, Preparing};
 
 /// A reader for whom more was forgotten than it needs begins anew, so often.
 const LOOKS_MAX: usize = 8;
@@ -158,7 +158,7 @@ pub trait Branching {
     /// # Errors
     /// 40001 where its group has another leader; as [`Transaction::prepare`]. Where its leader was lost
     /// meanwhile it may be in the log all the same; then the coordinator knows more.
-    fn prepare_part(self: Box<Self>, preparing: &Preparing) -> Result<Part>;
+    fn prepare_part(self: Box<Self>, preparing: &Preparing) -> Result<Handed>;
 
     /// Commits by itself.
     ///
@@ -326,7 +326,7 @@ impl Branching for Branch {
         })
     }
 
-    fn prepare_part(self: Box<Self>, preparing: &Preparing) -> Result<Part> {
+    fn prepare_part(self: Box<Self>, preparing: &Preparing) -> Result<Handed> {
         let engine = &self.engine;
         let ledger = engine.ledger();
         let term = self.txn.term_of_writes()?;
@@ -339,7 +339,7 @@ impl Branching for Branch {
             .txn
             .prepare_part(id, participants, preparing.durability)?;
         appending.done();
-        Ok(Part::Appended(debt))
+        Ok(Handed::Appended(debt))
     }
 
     fn commit(self: Box<Self>, durability: Durability) -> Result<Debt> {

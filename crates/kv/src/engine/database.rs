@@ -59,6 +59,7 @@ use base::{
     coro, Debt, Durability, Error, GroupDebt, GroupId, Lsn, Position, Result, SequenceId,
     SessionId, SqlState, Term, Timestamp, TreeId, Xid,
 };
+use spanning::Outcome;
 
 use super::across::{append_parts, Appended};
 use super::branch::link::{Connections, Links};
@@ -68,7 +69,6 @@ use super::branch::{Branch, Branching};
 use super::{KvEngine, Neighbours};
 use crate::gate::outcome_unknown;
 use circles::Waiting;
-use spanning::Outcome;
 use txn::{DatabaseTxn, Joined};
 
 /// How long a transaction waits until this node leads a group that it has touched, as after the loss

@@ -44,8 +44,8 @@ pub struct Preparing {
     pub durability: Durability,
 }
 
-/// A part that is in its group's log, or on its way there.
-pub enum Part {
+/// A part that whoever leads its group has been given.
+pub enum Handed {
     /// In the log of a group that this node leads.
     Appended(Debt),
     /// Asked of another node.

@@ -37,7 +37,7 @@ use spanning::Participant;
 
 use super::calls::{check_fits, decode_answer, Answer, Call, Condition};
 use super::link::{Connection, Connections};
-use super::prepare::{Asked, Part, Preparing};
+use super::prepare::{Asked, Handed, Preparing};
 use super::{Access, Branch, Branching, Stake};
 use crate::group::Group;
 use crate::locks::{deadlock_detected_elsewhere, DEADLOCK_TIMEOUT};
@@ -495,11 +495,11 @@ impl Branching for RemoteBranch {
         })
     }
 
-    fn prepare_part(mut self: Box<Self>, preparing: &Preparing) -> Result<Part> {
+    fn prepare_part(mut self: Box<Self>, preparing: &Preparing) -> Result<Handed> {
         let frame = self.frame(&Call::PreparePart(preparing.clone()))?;
         let mut connection = self.connection.take().ok_or_else(lost)?;
         connection.send(&frame);
-        Ok(Part::Asked(Asked {
+        Ok(Handed::Asked(Asked {
             place: self.place.clone(),
             connection: Some(connection),
             debt: std::mem::take(&mut self.debt),

@@ -34,7 +34,7 @@ use spanning::SpanningId;
 
 use super::calls::{encode_answer, Answer, Call, Condition, Number};
 use super::link::Connection;
-use super::prepare::{Part, Prepared};
+use super::prepare::{Handed, Prepared};
 use super::{Access, Branch, Branching};
 use crate::engine::{KvEngine, Neighbours};
 use crate::group::{not_leader, Group};
@@ -579,8 +579,8 @@ impl Serving {
                     engine.group().need(self.from);
                 }
                 match self.take()?.prepare_part(&preparing)? {
-                    Part::Appended(debt) => self.over(debt),
-                    Part::Asked(_) => return Err(Error::internal("a branch of a branch")),
+                    Handed::Appended(debt) => self.over(debt),
+                    Handed::Asked(_) => return Err(Error::internal("a branch of a branch")),
                 }
                 Answer::Prepared(self.prepared(preparing.id))
             }
