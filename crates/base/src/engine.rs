@@ -129,7 +129,7 @@ pub use transaction::{
     CatalogChanges, CatalogVersion, Isolation, Transaction, Transactions, TxnOptions,
 };
 pub use trees::{IndexColumn, IndexDescriptor, TreeDescriptor, TreeKind};
-pub use writing::{Inserted, Writing};
+pub use writing::{Inserted, Post, Write, Writing};
 
 use crate::error::{Error, Result};
 

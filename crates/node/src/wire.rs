@@ -295,7 +295,7 @@ const DIRECTORY: u8 = 5;
 const RELOAD: u8 = 9;
 const GROUPS: u8 = 10;
 // 11 were branches whose beginning was answered by itself.
-const BRANCHES: u8 = 12;
+const BRANCHES: u8 = 13;
 
 impl Hello {
     /// The bytes, without their length.

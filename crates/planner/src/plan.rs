@@ -231,6 +231,13 @@ pub struct Access {
     pub high: Option<(Program, bool)>,
 }
 
+impl Access {
+    /// Whether it bounds nothing.
+    pub fn is_everything(&self) -> bool {
+        self.equal.is_empty() && self.low.is_none() && self.high.is_none()
+    }
+}
+
 /// Which columns of a table a plan looks at; shared with the binder, which finds out.
 pub type Needed = Rc<RefCell<Vec<bool>>>;
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use crate::error::Result;
 use crate::ids::TreeId;
+use crate::key::Key;
 
 /// The strengths of row locks (PostgreSQL 15 manual, section 13.3.2), weakest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -110,6 +111,23 @@ pub trait Locking {
         wait: LockWait,
         newest: &mut Vec<u8>,
     ) -> Result<LockedRow>;
+
+    /// Locks rows that the command will lock next, in this order, as far as it can: where they are far
+    /// ([`Reading::is_far`](super::Reading::is_far)), they are locked together, and [`Locking::lock_row`] then
+    /// knows of them already, but for those that were skipped. Each row stands there once.
+    ///
+    /// # Errors
+    /// As there; an error that ends it in the middle whatever is asked next has.
+    fn lock_ahead(
+        &mut self,
+        tree: TreeId,
+        keys: &[Key],
+        strength: RowLock,
+        wait: LockWait,
+    ) -> Result<()> {
+        let _ = (tree, keys, strength, wait);
+        Ok(())
+    }
 
     /// Locks a row that was in the way of an insert, to change it. Unlike for
     /// [`Locking::lock_row`], one that was deleted since the snapshot is just gone.

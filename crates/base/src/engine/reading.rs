@@ -8,7 +8,7 @@
 use super::{RowBatch, RowLock};
 use crate::error::Result;
 use crate::ids::TreeId;
-use crate::key::KeyRange;
+use crate::key::{Key, KeyRange};
 
 /// Which way a scan goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -24,6 +24,33 @@ pub enum Direction {
 pub trait Reading {
     /// Reads one row into `row` (cleared first); false when there is none.
     fn get(&mut self, tree: TreeId, key: &[u8], row: &mut Vec<u8>) -> Result<bool>;
+
+    /// Whether each step in a tree that waits for an answer costs a message to another node.
+    fn is_far(&self, tree: TreeId) -> bool {
+        let _ = tree;
+        false
+    }
+
+    /// Rows that the command will read next, as far as it can: where they are far, they are read together,
+    /// and [`Reading::get`] then knows of them already.
+    ///
+    /// # Errors
+    /// As there.
+    fn read_ahead(&mut self, tree: TreeId, keys: &[Key]) -> Result<()> {
+        let _ = (tree, keys);
+        Ok(())
+    }
+
+    /// A scan that the command will begin, of as many rows as there are: where it is far, it begins now, and
+    /// [`Reading::scan`] finds its first rows there, if it asks for the same and for
+    /// [`crate::limits::SCAN_BATCH_ROWS`].
+    ///
+    /// # Errors
+    /// As there.
+    fn scan_ahead(&mut self, tree: TreeId, range: &KeyRange, direction: Direction) -> Result<()> {
+        let _ = (tree, range, direction);
+        Ok(())
+    }
 
     /// As [`Reading::get`], of a row that the statement will lock at this strength, waiting, if
     /// it is there, whatever is in it. An engine may lock it before it reads it, so that nothing is

@@ -2,6 +2,8 @@
 //!
 //! ```text
 //! insert(t, k, …)   Done, or Duplicate(t): k is there; Duplicate(i): i has the row's values
+//! post(t, k, …)     none: do it yourself; or post 7: another node does it, and nobody waits
+//! posted(7)         what has become of 7 and all that came later
 //! ```
 //! # Invariants
 //! - A row is locked before it is changed: whoever updates or deletes has called
@@ -21,6 +23,21 @@ pub enum Inserted {
     Duplicate(TreeId),
 }
 
+/// What is to become of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Write<'a> {
+    /// As [`Writing::insert`].
+    Insert(&'a [u8]),
+    /// As [`Writing::insert_new`].
+    InsertNew(&'a [u8]),
+    /// As [`Writing::update`].
+    Update(&'a [u8]),
+}
+
+/// A row that another node was told to write; later ones of a transaction have greater numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Post(pub u64);
+
 /// Writes rows.
 pub trait Writing {
     /// Inserts a row: waits for others that write the same key, checks the newest version of the
@@ -37,6 +54,27 @@ pub trait Writing {
     ///
     /// Returns `Duplicate` when a unique index already has the new values.
     fn update(&mut self, tree: TreeId, key: &[u8], row: &[u8]) -> Result<Inserted>;
+
+    /// Has a row written, and does not wait for what comes of it, where another node writes it. None where
+    /// this one does: then nothing was done. Whoever may meet a [`Inserted::Duplicate`] asks for what has
+    /// become of it before anybody is told that it is written ([`Writing::posted`]).
+    ///
+    /// # Errors
+    /// As [`Writing::insert`], of what came before it too.
+    fn post(&mut self, tree: TreeId, key: &[u8], write: Write<'_>) -> Result<Option<Post>> {
+        let _ = (tree, key, write);
+        Ok(None)
+    }
+
+    /// The first of what was posted from `since` on whose values are taken, and the table or index that
+    /// has them: that row is not written.
+    ///
+    /// # Errors
+    /// What was wrong with any of them.
+    fn posted(&mut self, since: Post) -> Result<Option<(Post, TreeId)>> {
+        let _ = since;
+        Ok(None)
+    }
 
     /// Deletes a row that was locked with `Update` and is there.
     fn delete(&mut self, tree: TreeId, key: &[u8]) -> Result<()>;

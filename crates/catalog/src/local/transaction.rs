@@ -416,6 +416,24 @@ impl Transaction for LocalTransaction {
 }
 
 impl Reading for LocalTransaction {
+    fn is_far(&self, tree: TreeId) -> bool {
+        tree < FIRST_TREE && self.shared().is_far(tree)
+    }
+
+    fn read_ahead(&mut self, tree: TreeId, keys: &[Key]) -> Result<()> {
+        match self.is_far(tree) {
+            true => self.inner().read_ahead(tree, keys),
+            false => Ok(()),
+        }
+    }
+
+    fn scan_ahead(&mut self, tree: TreeId, range: &KeyRange, direction: Direction) -> Result<()> {
+        match self.is_far(tree) {
+            true => self.inner().scan_ahead(tree, range, direction),
+            false => Ok(()),
+        }
+    }
+
     fn get(&mut self, tree: TreeId, key: &[u8], row: &mut Vec<u8>) -> Result<bool> {
         if !is_local(tree, key) {
             return self.inner().get(tree, key, row);
@@ -509,6 +527,19 @@ impl Locking for LocalTransaction {
             true => LockedRow::Unchanged,
             false => LockedRow::Gone,
         })
+    }
+
+    fn lock_ahead(
+        &mut self,
+        tree: TreeId,
+        keys: &[Key],
+        strength: RowLock,
+        wait: LockWait,
+    ) -> Result<()> {
+        match tree >= FIRST_TREE {
+            true => Ok(()),
+            false => self.inner().lock_ahead(tree, keys, strength, wait),
+        }
     }
 
     fn lock_row_in_the_way(
@@ -611,6 +642,17 @@ impl Writing for LocalTransaction {
             Some(index) => Inserted::Duplicate(index),
             None => Inserted::Done,
         })
+    }
+
+    fn post(&mut self, tree: TreeId, key: &[u8], write: Write<'_>) -> Result<Option<Post>> {
+        match is_local(tree, key) {
+            true => Ok(None),
+            false => self.inner().post(tree, key, write),
+        }
+    }
+
+    fn posted(&mut self, since: Post) -> Result<Option<(Post, TreeId)>> {
+        self.inner().posted(since)
     }
 
     fn delete(&mut self, tree: TreeId, key: &[u8]) -> Result<()> {

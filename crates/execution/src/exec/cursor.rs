@@ -20,8 +20,9 @@ use super::scan::ScanCursor;
 use super::shared::{AnewCursor, SharedCursor, WithCursor, WorkingCursor};
 use super::sort::SortCursor;
 use super::trigger::TransitionCursor;
+use super::update::{DeleteCursor, UpdateCursor};
 use super::window::WindowCursor;
-use super::write::{DeleteCursor, InsertCursor, LockCursor, UpdateCursor};
+use super::write::{InsertCursor, LockCursor};
 use super::{sequences, Exec};
 use crate::exec::program::Evaluate;
 use crate::kept::{large_bytes, RowStore};
@@ -49,6 +50,16 @@ pub trait Cursor {
     fn next_into(&mut self, cx: &mut Exec<'_>, row: &mut Row) -> Result<bool> {
         let next = self.next(cx)?;
         Ok(next.map(|next| *row = next).is_some())
+    }
+
+    /// Its first row will be wanted, whatever comes before: what it reads of other nodes is asked for now,
+    /// where nothing has to be computed for that. It need not.
+    ///
+    /// # Errors
+    /// As [`Cursor::next`].
+    fn begin_ahead(&mut self, cx: &mut Exec<'_>) -> Result<()> {
+        let _ = cx;
+        Ok(())
     }
 
     /// Begins again, for other rows of enclosing queries; false where it cannot.
@@ -236,6 +247,7 @@ fn open_node<'p>(plan: &'p Plan, measures: Measuring<'_>) -> Box<dyn Cursor + 'p
                         .rev()
                         .map(|part| open(part, measures))
                         .collect(),
+                    has_begun: false,
                 });
             }
             Box::new(SetCursor::new(operation, all, parts, types))
@@ -437,6 +449,10 @@ struct FilterCursor<'p> {
 }
 
 impl Cursor for FilterCursor<'_> {
+    fn begin_ahead(&mut self, cx: &mut Exec<'_>) -> Result<()> {
+        self.input.begin_ahead(cx)
+    }
+
     fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
         let mut row = Row::new();
         Ok(self.next_into(cx, &mut row)?.then_some(row))
@@ -472,6 +488,10 @@ struct ProjectCursor<'p> {
 }
 
 impl Cursor for ProjectCursor<'_> {
+    fn begin_ahead(&mut self, cx: &mut Exec<'_>) -> Result<()> {
+        self.input.begin_ahead(cx)
+    }
+
     fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
         let mut out = Row::new();
         Ok(self.next_into(cx, &mut out)?.then_some(out))
@@ -575,6 +595,10 @@ struct TrimCursor<'p> {
 }
 
 impl Cursor for TrimCursor<'_> {
+    fn begin_ahead(&mut self, cx: &mut Exec<'_>) -> Result<()> {
+        self.input.begin_ahead(cx)
+    }
+
     fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
         let mut row = self.input.next(cx)?;
         if let Some(row) = &mut row {
@@ -685,10 +709,24 @@ impl LimitCursor<'_> {
 struct AppendCursor<'p> {
     /// What is left, the next last.
     inputs: Vec<Box<dyn Cursor + 'p>>,
+    has_begun: bool,
+}
+
+impl AppendCursor<'_> {
+    /// Other nodes read what they have of it all at once.
+    fn begin(&mut self, cx: &mut Exec<'_>) -> Result<()> {
+        if !std::mem::replace(&mut self.has_begun, true) {
+            for input in self.inputs.iter_mut().rev() {
+                input.begin_ahead(cx)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Cursor for AppendCursor<'_> {
     fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
+        self.begin(cx)?;
         while let Some(input) = self.inputs.last_mut() {
             if let Some(row) = input.next(cx)? {
                 return Ok(Some(row));
@@ -699,6 +737,7 @@ impl Cursor for AppendCursor<'_> {
     }
 
     fn next_into(&mut self, cx: &mut Exec<'_>, row: &mut Row) -> Result<bool> {
+        self.begin(cx)?;
         while let Some(input) = self.inputs.last_mut() {
             if input.next_into(cx, row)? {
                 return Ok(true);

@@ -60,6 +60,11 @@ impl Events {
         Ok(())
     }
 
+    /// The first ones.
+    pub(super) fn first(&self, most: usize) -> impl Iterator<Item = &Event> {
+        self.waiting.iter().take(most)
+    }
+
     /// Takes the first out.
     pub(super) fn pop(&mut self) -> Option<Event> {
         let event = self.waiting.pop_front()?;

@@ -368,6 +368,10 @@ impl<'p> MeasuredCursor<'p> {
 }
 
 impl Cursor for MeasuredCursor<'_> {
+    fn begin_ahead(&mut self, cx: &mut Exec<'_>) -> Result<()> {
+        self.input.begin_ahead(cx)
+    }
+
     fn next(&mut self, cx: &mut Exec<'_>) -> Result<Option<Row>> {
         let asked = self.run.asked();
         let row = self.input.next(cx)?;

@@ -32,6 +32,7 @@
 mod accumulate;
 pub mod activity;
 pub mod advisory;
+mod ahead;
 mod beside;
 mod catalog_functions;
 pub mod checked;
@@ -60,6 +61,7 @@ pub mod partition;
 mod partition_text;
 mod parts;
 pub mod point;
+pub mod posted;
 mod privilege_functions;
 pub mod program;
 mod replication;
@@ -82,6 +84,7 @@ pub mod statistics;
 pub mod subquery;
 pub mod trigger;
 mod trigger_text;
+mod update;
 pub mod window;
 pub mod write;
 
@@ -140,6 +143,8 @@ pub struct Exec<'a> {
     pub written_beside: u64,
     /// What foreign keys have to look at, and which triggers fire, when the statement ends.
     pub events: Events,
+    /// The rows of which it is not known yet whether their values are free.
+    pub posted: posted::Posted,
     /// How far the triggers are that it sets off.
     triggers: trigger::Underway,
     /// The owner of a table whose rows a foreign key changes: the role meanwhile.
@@ -269,6 +274,7 @@ impl<'a> Exec<'a> {
             written: 0,
             written_beside: 0,
             events: Events::default(),
+            posted: posted::Posted::default(),
             triggers: trigger::Underway::default(),
             acting: None,
             stack: Vec::new(),

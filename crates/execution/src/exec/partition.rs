@@ -336,7 +336,7 @@ pub(super) fn check_not_moved(table: &Table, key: &[u8], cx: &mut Exec<'_>) -> R
     ))
 }
 
-fn leaf_of(partitions: &Partitions, oid: u32) -> Result<(usize, &Leaf)> {
+pub(super) fn leaf_of(partitions: &Partitions, oid: u32) -> Result<(usize, &Leaf)> {
     let leaf = partitions.leaf_of(oid);
     leaf.ok_or_else(|| Error::internal(format!("a row of {oid}, which is no partition")))
 }

@@ -14,7 +14,7 @@ use base::engine::{Direction, RowBatch, RowLock};
 use base::key::successor;
 use base::limits::SCAN_BATCH_ROWS;
 use base::memory::Reservation;
-use base::{Key, KeyRange, Result};
+use base::{Key, KeyRange, Result, TreeId};
 
 use super::cursor::Cursor;
 use super::join_filter::JoinFilter;
@@ -53,6 +53,9 @@ pub(super) struct ScanCursor<'p> {
 
 /// How many rows a scan asks for first.
 const ASKED_FIRST: usize = 16;
+
+/// The same where another node has the rows: few more of them cost less than another message.
+const ASKED_FIRST_FAR: usize = SCAN_BATCH_ROWS / 2;
 
 /// A scan that asks for so many rows at once has been through enough to test rows in stages.
 const STAGED_FROM: usize = 64;
@@ -118,6 +121,9 @@ impl<'p> ScanCursor<'p> {
         if !whole_key {
             cx.host.session().counting.scanned(counted);
             self.rest = Some(range);
+            if cx.host.txn().is_far(self.tree()) {
+                self.ask = ASKED_FIRST_FAR;
+            }
             return Ok(());
         }
         let (tree, key, row) = (scan.table.tree, &range.start, &mut self.row);
@@ -132,33 +138,75 @@ impl<'p> ScanCursor<'p> {
         Ok(())
     }
 
-    fn fill(&mut self, cx: &mut Exec<'_>) -> Result<bool> {
-        if let Some((keys, _)) = &mut self.keys {
-            let Some(key) = keys.next() else {
-                return Ok(false);
-            };
-            (self.at, self.batch) = (0, RowBatch::default());
-            let tree = self.scan.table.tree;
-            if cx.host.txn().get(tree, &key, &mut self.row)? {
+    /// What it goes through: its table, or the index that it goes by.
+    fn tree(&self) -> TreeId {
+        match self.scan.index {
+            Some(place) => self.scan.table.indexes[place].tree,
+            None => self.scan.table.tree,
+        }
+    }
+
+    fn direction(&self) -> Direction {
+        match self.scan.backward {
+            true => Direction::Backward,
+            false => Direction::Forward,
+        }
+    }
+
+    /// The next rows of those whose keys are known.
+    fn fill_by_keys(&mut self, cx: &mut Exec<'_>) -> Result<bool> {
+        let Some((keys, _)) = &mut self.keys else {
+            return Ok(false);
+        };
+        let (tree, txn) = (self.scan.table.tree, cx.host.txn());
+        let is_far = txn.is_far(tree);
+        let most = if is_far { SCAN_BATCH_ROWS } else { 1 };
+        let keys: Vec<_> = keys.by_ref().take(most).collect();
+        if keys.is_empty() {
+            return Ok(false);
+        }
+        if is_far {
+            txn.read_ahead(tree, &keys)?;
+        }
+        (self.at, self.batch) = (0, RowBatch::default());
+        for key in keys {
+            if txn.get(tree, &key, &mut self.row)? {
                 self.batch.push(&key, &self.row);
             }
-            return Ok(true);
+        }
+        Ok(true)
+    }
+
+    /// Reads the rows that the entries of a batch lead to, where another node has them.
+    fn read_ahead(&self, place: usize, cx: &mut Exec<'_>) -> Result<()> {
+        let table = &self.scan.table;
+        if self.batch.len() < 2 || !cx.host.txn().is_far(table.tree) {
+            return Ok(());
+        }
+        let index = &table.indexes[place];
+        let keys = self.batch.iter().map(|entry| {
+            let key = rows::row_key_of_entry(table, index, entry)?;
+            Ok(key.to_vec())
+        });
+        let keys = keys.collect::<Result<Vec<_>>>()?;
+        cx.host.txn().read_ahead(table.tree, &keys)
+    }
+
+    fn fill(&mut self, cx: &mut Exec<'_>) -> Result<bool> {
+        if self.keys.is_some() {
+            return self.fill_by_keys(cx);
         }
         let Some(range) = self.rest.take() else {
             return Ok(false);
         };
-        let tree = match self.scan.index {
-            Some(place) => self.scan.table.indexes[place].tree,
-            None => self.scan.table.tree,
-        };
-        let direction = match self.scan.backward {
-            true => Direction::Backward,
-            false => Direction::Forward,
-        };
+        let (tree, direction) = (self.tree(), self.direction());
         self.rest = cx
             .host
             .txn()
             .scan(tree, &range, direction, self.ask, &mut self.batch)?;
+        if let Some(place) = self.scan.index {
+            self.read_ahead(place, cx)?;
+        }
         let (counted, by_index) = counted(self.scan);
         let counting = &mut cx.host.session().counting;
         counting.read(counted, self.batch.len(), by_index);
@@ -275,6 +323,23 @@ impl Cursor for ScanCursor<'_> {
                 return Ok(true);
             }
         }
+    }
+
+    fn begin_ahead(&mut self, cx: &mut Exec<'_>) -> Result<()> {
+        let scan = self.scan;
+        let is_plain = scan.current_of.is_none() && scan.inverted.is_none();
+        let is_free = scan.by_index().is_none_or(|_| scan.access.is_everything());
+        if self.started || !is_plain || !is_free || !cx.host.txn().is_far(self.tree()) {
+            return Ok(());
+        }
+        self.started = true;
+        self.start(cx)?;
+        if let Some(range) = &self.rest {
+            self.ask = SCAN_BATCH_ROWS;
+            let (tree, direction) = (self.tree(), self.direction());
+            cx.host.txn().scan_ahead(tree, range, direction)?;
+        }
+        Ok(())
     }
 
     fn rewind(&mut self) -> bool {

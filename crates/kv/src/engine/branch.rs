@@ -14,14 +14,17 @@
 //! Each branch *looks*: what is visible and what stands there, whose outcome it waits for. The greatest
 //! timestamp that any look brings is that of the state; each branch then finds what its group shows at
 //! that timestamp, and only when all have found it does the statement begin with it ([`agree`]). The
-//! branches of this node look first, and whoever is asked is told the greatest timestamp so far, so the
-//! last one has found what it shows when it answers: a state of one other node's group is one message.
+//! branches of this node look first, and those of other nodes, which are asked at once, are told the
+//! greatest timestamp so far and find what they show there. So a state of one other node's group is one
+//! message, and one of several at most two in a row.
 //!
 //! # What it leaves out
 //! A branch does not move: it ends with the term in which its group's leader began it.
 
+mod ahead;
 mod calls;
 pub(super) mod link;
+pub(super) mod place;
 pub(super) mod prepare;
 pub(super) mod remote;
 pub(super) mod serve;
@@ -29,9 +32,9 @@ pub(super) mod serve;
 use std::sync::Arc;
 
 use base::engine::{
-    Building, Locking, Reading, Savepoints, Transaction, TxnOptions, Views, Writing,
+    Building, Locking, Post, Reading, Savepoints, Transaction, TxnOptions, Views, Write, Writing,
 };
-use base::{Debt, Durability, Error, GroupId, Result, Timestamp};
+use base::{Debt, Durability, Error, GroupId, Result, Timestamp, TreeId};
 use spanning::Participant;
 
 use super::{GroupView, KvEngine};
@@ -108,12 +111,28 @@ pub trait Branching {
     /// It is about to be given its first snapshot of several groups ([`Txn::expect_snapshot`]).
     fn expect_snapshot(&mut self);
 
+    /// [`Branching::look`] is called next: what takes a message is asked now.
+    ///
+    /// # Errors
+    /// As there.
+    fn begin_to_look(&mut self, _heard: Timestamp) -> Result<()> {
+        Ok(())
+    }
+
     /// Looks at what is there, and waits for what stands; the timestamp below which the state of all
     /// groups must not be, at least `heard`, or none where that is forgotten already.
     ///
     /// # Errors
     /// As [`Group::snapshot`]; the interrupt that ended the wait.
     fn look(&mut self, heard: Timestamp) -> Result<Option<Timestamp>>;
+
+    /// [`Branching::find_view`] is called next: what takes a message is asked now.
+    ///
+    /// # Errors
+    /// As there.
+    fn begin_to_find(&mut self, _at: Timestamp) -> Result<()> {
+        Ok(())
+    }
 
     /// Finds what the group shows at a timestamp that is not below what [`Branching::look`] said;
     /// false where that is forgotten.
@@ -142,6 +161,38 @@ pub trait Branching {
     /// # Errors
     /// As there.
     fn is_safe(&mut self) -> Result<bool>;
+
+    /// As [`Writing::post`], under a number of the transaction; whether it was.
+    ///
+    /// # Errors
+    /// As there.
+    fn post_write(
+        &mut self,
+        post: Post,
+        tree: TreeId,
+        key: &[u8],
+        write: Write<'_>,
+    ) -> Result<bool> {
+        let _ = (post, tree, key, write);
+        Ok(false)
+    }
+
+    /// [`Branching::hear_posted`] is called next: what takes a message is asked now.
+    ///
+    /// # Errors
+    /// As there.
+    fn begin_to_hear(&mut self, _since: Post) -> Result<()> {
+        Ok(())
+    }
+
+    /// As [`Writing::posted`].
+    ///
+    /// # Errors
+    /// As there.
+    fn hear_posted(&mut self, since: Post) -> Result<Option<(Post, TreeId)>> {
+        let _ = since;
+        Ok(None)
+    }
 
     /// What it has to say in the commit, as far as is known without asking: it may have less.
     fn stake(&self) -> Stake;
@@ -182,13 +233,22 @@ pub fn agree(branches: &mut [&mut dyn Branching], heard: Timestamp) -> Result<Ti
     'anew: for _ in 0..LOOKS_MAX {
         let mut timestamp = heard;
         for is_here in [true, false] {
-            let asked = branches.iter_mut().filter(|one| one.is_here() == is_here);
-            for branch in asked {
-                match branch.look(timestamp)? {
-                    Some(settled) => timestamp = settled,
+            let told = timestamp;
+            let mut asked: Vec<_> = (branches.iter_mut())
+                .filter(|one| one.is_here() == is_here)
+                .collect();
+            for branch in &mut asked {
+                branch.begin_to_look(told)?;
+            }
+            for branch in &mut asked {
+                match branch.look(told)? {
+                    Some(settled) => timestamp = timestamp.max(settled),
                     None => continue 'anew,
                 }
             }
+        }
+        for branch in &mut *branches {
+            branch.begin_to_find(timestamp)?;
         }
         for branch in &mut *branches {
             if !branch.find_view(timestamp)? {

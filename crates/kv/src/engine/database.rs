@@ -63,8 +63,9 @@ use spanning::Outcome;
 
 use super::across::{append_parts, Appended};
 use super::branch::link::{Connections, Links};
+use super::branch::place::{ask_locks, Place};
 use super::branch::prepare::Elsewhere;
-use super::branch::remote::{ask_locks, Place, RemoteBranch};
+use super::branch::remote::RemoteBranch;
 use super::branch::{Branch, Branching};
 use super::{KvEngine, Neighbours};
 use crate::gate::outcome_unknown;

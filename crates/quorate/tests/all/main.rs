@@ -3,6 +3,7 @@
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod apart;
 mod automatic;
 mod bulk;
 mod commands;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use lab::host::{signal, wait_for, PATIENCE};
 use lab::quorate::{Cluster, Topology};
 use lab::real::relay::{Direction, Line};
+use postgres::Client;
 
 use crate::kill::{open_directory, program};
 use crate::writers::connect;
@@ -62,12 +63,15 @@ fn distance_costs_what_waits_for_a_majority_and_a_cut_off_leader_is_replaced() {
     assert_eq!(found.expect("the rows"), "6");
 }
 
-#[test]
-fn a_commit_in_groups_of_several_leaders_takes_one_round_trip() {
-    let dir = open_directory();
+/// From one node to another.
+const ONE_WAY: Duration = Duration::from_millis(40);
+
+/// Three groups that three nodes lead, and in each a table, `in_1` to `in_3`; once they are there, the nodes
+/// are [`ONE_WAY`] apart.
+fn led_apart(dir: &std::path::Path) -> Cluster {
     let topology = Topology::voters(3);
     let spread = ["quorate.leaders=spread"];
-    let cluster = Cluster::start_relayed(program(), dir.path(), topology, &spread);
+    let cluster = Cluster::start_relayed(program(), dir, topology, &spread);
     let cluster = cluster.expect("a cluster");
     let node = &cluster.nodes()[cluster.leader().expect("a leader")];
     for number in ["2", "3"] {
@@ -81,15 +85,22 @@ fn a_commit_in_groups_of_several_leaders_takes_one_round_trip() {
     .expect("they are spread");
     for group in 1..=3 {
         let table = format!(
-            "create table in_{group}(i int primary key) with (quorate.group = {group}); \
+            "create table in_{group}(i int primary key, v int) with (quorate.group = {group}); \
              insert into in_{group} values (0)"
         );
         node.query(&table).expect("a table");
     }
-    let one_way = Duration::from_millis(40);
     for named in cluster.relays() {
-        named.relay.set_both(Line::delayed(one_way));
+        named.relay.set_both(Line::delayed(ONE_WAY));
     }
+    cluster
+}
+
+#[test]
+fn a_commit_in_groups_of_several_leaders_takes_one_round_trip() {
+    let dir = open_directory();
+    let cluster = led_apart(dir.path());
+    let node = &cluster.nodes()[cluster.leader().expect("a leader")];
     let mut client = connect(node).expect("a client");
     let mut shortest = |groups: &[i32]| {
         let commits = (1..=5).map(|i| {
@@ -107,8 +118,56 @@ fn a_commit_in_groups_of_several_leaders_takes_one_round_trip() {
     // A second one is nearly another 80 ms.
     for groups in [&[1][..], &[1, 2], &[1, 3], &[2, 3], &[1, 2, 3]] {
         let took = shortest(groups);
-        assert!(took >= 2 * one_way, "{groups:?} {took:?}");
-        assert!(took < 3 * one_way, "{groups:?} {took:?}");
+        assert!(took >= 2 * ONE_WAY, "{groups:?} {took:?}");
+        assert!(took < 3 * ONE_WAY, "{groups:?} {took:?}");
+    }
+}
+
+/// What a statement of a transaction takes, in round trips, where the tables are locked already.
+fn round_trips(client: &mut Client, sql: &str) -> u32 {
+    let took = (0..3).map(|_| {
+        let mut txn = client.transaction().expect("a transaction");
+        for mode in ["access share", "row exclusive"] {
+            let lock = format!("lock table in_1, in_2, in_3 in {mode} mode");
+            txn.batch_execute(&lock).expect("locks");
+        }
+        let start = Instant::now();
+        txn.batch_execute(sql)
+            .unwrap_or_else(|error| panic!("{sql}: {error}"));
+        let took = start.elapsed();
+        txn.rollback().expect("an end");
+        took
+    });
+    let shortest = took.min().expect("some");
+    u32::try_from(shortest.as_micros() / (2 * ONE_WAY).as_micros()).expect("few")
+}
+
+#[test]
+fn rows_of_groups_that_others_lead_go_in_batches() {
+    let dir = open_directory();
+    let cluster = led_apart(dir.path());
+    let node = &cluster.nodes()[cluster.leader().expect("a leader")];
+    let mut client = connect(node).expect("a client");
+    for group in 2..=3 {
+        let rows = format!("insert into in_{group} select i, i from generate_series(1, 500) i");
+        client.batch_execute(&rows).expect("rows");
+    }
+    // A state of all groups is one of them, where only two nodes are asked for it.
+    for (most, sql) in [
+        (2, "select v from in_2 where i = 7"),
+        (2, "update in_2 set v = 0 where i = 7"),
+        (2, "delete from in_2 where i = 7"),
+        (2, "insert into in_2 values (1001, 1)"),
+        (
+            2,
+            "insert into in_2 select i, i from generate_series(1001, 1500) i",
+        ),
+        (5, "update in_2 set v = v + 1"),
+        (5, "delete from in_2"),
+        (4, "select sum(v) from in_2"),
+    ] {
+        let took = round_trips(&mut client, sql);
+        assert!(took <= most, "{sql}: {took} round trips");
     }
 }
 

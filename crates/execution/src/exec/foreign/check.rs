@@ -6,10 +6,11 @@
 //! transaction is inserting is not there, and is not waited for either.
 
 use base::engine::{Isolation, LockWait, LockedRow, RowBatch, RowLock};
-use base::{Error, KeyRange, Result, TreeId};
+use base::{Error, Key, KeyRange, Result, TreeId};
 
 use super::{
-    owner, parent_key, parent_values, shown, violation, where_values_are, within, Link, Rules,
+    owner, parent_key, parent_values, shown, violation, where_values_are, within, Event, Link,
+    Rules,
 };
 use crate::exec::write::as_only_locked;
 use crate::exec::{long, partition, rows, Exec};
@@ -55,6 +56,67 @@ pub fn is_met(rules: &Rules, link: usize, values: &[Datum], cx: &mut Exec<'_>) -
         return Ok(false);
     };
     is_there(place, &key, cx).map_err(|e| within(e, || query(rules, link, cx)))
+}
+
+/// So many references are looked at together.
+const AHEAD_MAX: usize = 256;
+
+/// Locks the rows that the references which wait first refer to, where another node has them: those by its
+/// primary key of a table. How many events there is nothing more to look ahead for.
+///
+/// # Errors
+/// What looking raises.
+pub fn lock_ahead(cx: &mut Exec<'_>) -> Result<usize> {
+    if cx.host.txn().isolation() != Isolation::ReadCommitted {
+        return Ok(usize::MAX);
+    }
+    let first = cx.events.first(AHEAD_MAX);
+    let mut trees: Vec<_> = first.filter_map(parent_tree).collect();
+    trees.dedup();
+    if !trees.iter().any(|tree| cx.host.txn().is_far(*tree)) {
+        return Ok(cx.events.first(AHEAD_MAX).count());
+    }
+    let first = cx.events.first(AHEAD_MAX).map(|event| match event {
+        Event::Refers {
+            rules,
+            link,
+            values,
+            ..
+        } if parent_tree(event).is_some() => Some((rules.clone(), *link, values.clone())),
+        _ => None,
+    });
+    let first: Vec<_> = first.collect();
+    let mut by_tree: Vec<(TreeId, Vec<Key>)> = Vec::new();
+    for (rules, link, values) in first.iter().flatten() {
+        let link = &rules.links[*link];
+        let (table, _) = link.parent_index(rules);
+        if values.iter().any(Datum::is_null) || !cx.host.txn().is_far(table.tree) {
+            continue;
+        }
+        let Some(key) = parent_key(link, rules, values, cx)? else {
+            continue;
+        };
+        match by_tree.iter_mut().find(|(tree, _)| *tree == table.tree) {
+            Some((_, keys)) if keys.contains(&key) => {}
+            Some((_, keys)) => keys.push(key),
+            None => by_tree.push((table.tree, vec![key])),
+        }
+    }
+    for (tree, keys) in by_tree.into_iter().filter(|(_, keys)| keys.len() > 1) {
+        let (strength, wait) = (RowLock::KeyShare, LockWait::Skip);
+        cx.host.txn().lock_ahead(tree, &keys, strength, wait)?;
+    }
+    Ok(first.len())
+}
+
+/// The tree in which a reference is looked for by the primary key of one table.
+fn parent_tree(event: &Event) -> Option<TreeId> {
+    let Event::Refers { rules, link, .. } = event else {
+        return None;
+    };
+    let link = &rules.links[*link];
+    let (table, index) = link.parent_index(rules);
+    (link.partitions.is_none() && index.primary).then_some(table.tree)
 }
 
 /// MATCH FULL: all columns are NULL, or none is.

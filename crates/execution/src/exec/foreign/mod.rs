@@ -43,7 +43,7 @@ use base::{Error, Key, Result, SqlState};
 use super::measure::Called;
 use super::program::Evaluate;
 use super::rows::{self, KeyFit};
-use super::{checked, events, exclusion, partition, trigger, Exec};
+use super::{checked, events, exclusion, partition, posted, trigger, Exec};
 pub(super) use crate::state::constraints::Event;
 use catalog::{Index, RelationKind, Table};
 use planner::plan::foreign::{Compare, Link, Rules};
@@ -360,17 +360,24 @@ fn settle(cx: &mut Exec<'_>) -> Result<()> {
 /// Carries out what a statement has set off.
 ///
 /// # Errors
-/// 23503; what changing further rows raises.
+/// 23503; 23505 of a row that was written; what changing further rows raises.
 pub fn finish(cx: &mut Exec<'_>) -> Result<()> {
+    posted::settle(cx)?;
     if cx.events.is_empty() {
         return Ok(());
     }
     cx.host.txn().next_command();
-    while let Some(event) = cx.events.pop() {
+    let mut known = 0;
+    loop {
+        if known == 0 {
+            known = check::lock_ahead(cx)?;
+        }
+        let Some(event) = cx.events.pop() else { break };
+        known = known.saturating_sub(1);
         cx.tick()?;
         run(&event, cx)?;
     }
-    Ok(())
+    posted::settle(cx)
 }
 
 /// Carries out one event.

@@ -12,7 +12,7 @@
 //!                 ◄───────────────────────────── Timestamp 1044: found what is shown there
 //!   TakeView, Savepoint, LockRow 40, key … ────►
 //!                 ◄───────────────────────────── Locked
-//!   NextCommand, Insert 40, key, row ──────────►   waits for a lock …
+//!   NextCommand, Post 1 40, key, row, Posted 1 ►   waits for a lock …
 //!   Cancel ────────────────────────────────────►   … no more
 //!                 ◄───────────────────────────── an error
 //!   End ───────────────────────────────────────►   taken back
@@ -26,23 +26,23 @@
 //! # What it leaves out
 //! Errors keep SQLSTATE, class, message, DETAIL and HINT: no other field is set below SQL.
 
+mod fields;
+
 use std::time::Duration;
 
 use base::codec::{put_bytes, put_signed, put_varint, Reader};
 use base::engine::{
-    Announced, Build, Built, Direction, IndexDescriptor, Inserted, Isolation, LockInfo, LockTarget,
-    LockWait, LockedRow, Rekeyed, RowBatch, RowKey, RowLock, TableLock, Ticket, TreeDescriptor,
-    TreeKind, TxnOptions,
+    Announced, Build, Built, Direction, Inserted, LockInfo, LockWait, LockedRow, Post, RowBatch,
+    RowLock, TableLock, Ticket, TxnOptions,
 };
 use base::{
-    Debt, Durability, Error, ErrorClass, GroupId, Key, KeyRange, Lsn, NodeId, Position, Result,
-    SequenceId, SessionId, SqlState, Term, Timestamp, TreeId,
+    Debt, Durability, Error, GroupId, Key, KeyRange, NodeId, Result, SessionId, SqlState, Term,
+    Timestamp, TreeId,
 };
 
 use super::prepare::{Prepared, Preparing};
 use super::Stake;
-use crate::locks::mode_named;
-use crate::parts::codec;
+use fields::*;
 
 /// A call or an answer may be at most this long …
 pub(crate) const FRAME_BYTES_MAX: usize = 256 << 20;
@@ -87,6 +87,10 @@ pub(super) enum Call {
     DropView(Number),
     /// The transaction is over, and what it has done here is taken back.
     End,
+    // What is wrong with these, the next answer says, and every one after it, until the transaction goes
+    // back to before them.
+    Post(Post, TreeId, Key, Posted),
+    Delete(TreeId, Key),
     // What is wrong with these, the next answer says.
     /// A transaction begins in a group, of a session whose node leads the first group in a term.
     Begin(GroupId, Term, TxnOptions),
@@ -103,10 +107,15 @@ pub(super) enum Call {
     KeepView(Number),
     SwapView(Number),
     Get(TreeId, Key),
+    /// The same of several rows.
+    GetAll(TreeId, Vec<Key>),
+    /// Reads a row, and locks it if it is there.
     GetToLock(TreeId, Key, RowLock),
     Scan(TreeId, KeyRange, Direction, u64),
     ScanNewest(TreeId, KeyRange, Direction, u64),
     LockRow(TreeId, Key, RowLock, LockWait),
+    /// The same of several rows.
+    LockRows(TreeId, Vec<Key>, RowLock, LockWait),
     LockRowInTheWay(TreeId, Key, RowLock),
     LockKey(TreeId, Key, RowLock, LockWait),
     WaitForKey(TreeId, Key, RowLock),
@@ -117,7 +126,8 @@ pub(super) enum Call {
     Insert(TreeId, Key, Vec<u8>),
     InsertNew(TreeId, Key, Vec<u8>),
     Update(TreeId, Key, Vec<u8>),
-    Delete(TreeId, Key),
+    /// What has become of what was posted from there on.
+    Posted(Post),
     WasMoved(TreeId, Key),
     IsWrittenByCommand(TreeId, Key),
     Build(Build),
@@ -143,11 +153,21 @@ impl Call {
                 | Call::Withdraw(_)
                 | Call::DropView(_)
                 | Call::End
+                | Call::Post(..)
+                | Call::Delete(..)
                 | Call::Begin(..)
                 | Call::BeginStatement
                 | Call::TakeView
         )
     }
+}
+
+/// A row that nobody waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Posted {
+    Insert(Vec<u8>),
+    InsertNew(Vec<u8>),
+    Update(Vec<u8>),
 }
 
 /// What a call is answered.
@@ -157,15 +177,31 @@ pub(super) enum Answer {
     Flag(bool),
     Timestamp(Option<Timestamp>),
     Row(Option<Vec<u8>>),
+    AllRows(Vec<Option<Vec<u8>>>),
     Rows(RowBatch, Option<KeyRange>),
     Locked(LockedRow, Vec<u8>),
+    /// The row as it was read, and what locking it found; nothing of one that is not there.
+    RowLocked(Option<(Vec<u8>, LockedRow, Vec<u8>)>),
+    /// What locking the first rows of several found: of all but those behind one that went wrong.
+    AllLocked(Vec<(LockedRow, Vec<u8>)>),
     Ticket(Ticket),
     Announced(Vec<Announced>),
     Inserted(Inserted),
+    /// The first that was taken, and what has it.
+    Taken(Option<(Post, TreeId)>),
     Built(Built),
     Sessions(Vec<SessionId>),
     Prepared(Prepared),
     Locks(Vec<LockInfo>),
+}
+
+fn posted(reader: &mut Reader<'_>) -> Result<Posted> {
+    Ok(match reader.u8()? {
+        0 => Posted::Insert(owned(reader)?),
+        1 => Posted::InsertNew(owned(reader)?),
+        2 => Posted::Update(owned(reader)?),
+        other => return Err(Error::corrupted(format!("a row of kind {other}"))),
+    })
 }
 
 /// What is known of a branch after each call.
@@ -179,237 +215,6 @@ pub(super) struct Condition {
     pub has_snapshot: bool,
     /// What it has to say in the commit.
     pub stake: Stake,
-}
-
-const LOCKS: [RowLock; 4] = [
-    RowLock::KeyShare,
-    RowLock::Share,
-    RowLock::NoKeyUpdate,
-    RowLock::Update,
-];
-
-const TABLE_LOCKS: [TableLock; 8] = [
-    TableLock::AccessShare,
-    TableLock::RowShare,
-    TableLock::RowExclusive,
-    TableLock::ShareUpdateExclusive,
-    TableLock::Share,
-    TableLock::ShareRowExclusive,
-    TableLock::Exclusive,
-    TableLock::AccessExclusive,
-];
-
-const WAITS: [LockWait; 3] = [LockWait::Block, LockWait::NoWait, LockWait::Skip];
-
-const LOCKED: [LockedRow; 4] = [
-    LockedRow::Unchanged,
-    LockedRow::Changed,
-    LockedRow::Gone,
-    LockedRow::Skipped,
-];
-
-const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
-
-const ISOLATIONS: [Isolation; 3] = [
-    Isolation::ReadCommitted,
-    Isolation::RepeatableRead,
-    Isolation::Serializable,
-];
-
-const CLASSES: [ErrorClass; 4] = [
-    ErrorClass::User,
-    ErrorClass::Engine,
-    ErrorClass::Session,
-    ErrorClass::Node,
-];
-
-/// Appends which of all there are it is.
-fn put_one_of<T: PartialEq>(out: &mut Vec<u8>, all: &[T], one: &T) {
-    let place = all.iter().position(|other| other == one);
-    out.push(place.map_or(u8::MAX, |place| place as u8));
-}
-
-fn one_of<T: Copy>(reader: &mut Reader<'_>, all: &[T]) -> Result<T> {
-    let code = reader.u8()?;
-    let found = all.get(usize::from(code)).copied();
-    found.ok_or_else(|| Error::corrupted(format!("{code} is one of {}", all.len())))
-}
-
-fn put_flag(out: &mut Vec<u8>, flag: bool) {
-    out.push(u8::from(flag));
-}
-
-fn flag(reader: &mut Reader<'_>) -> Result<bool> {
-    Ok(reader.u8()? != 0)
-}
-
-fn put_some(out: &mut Vec<u8>, bytes: Option<&[u8]>) {
-    put_flag(out, bytes.is_some());
-    if let Some(bytes) = bytes {
-        put_bytes(out, bytes);
-    }
-}
-
-fn some(reader: &mut Reader<'_>) -> Result<Option<Vec<u8>>> {
-    match flag(reader)? {
-        true => Ok(Some(reader.bytes()?.to_vec())),
-        false => Ok(None),
-    }
-}
-
-fn owned(reader: &mut Reader<'_>) -> Result<Vec<u8>> {
-    Ok(reader.bytes()?.to_vec())
-}
-
-fn put_tree(out: &mut Vec<u8>, tree: TreeId) {
-    put_varint(out, tree.0);
-}
-
-fn tree(reader: &mut Reader<'_>) -> Result<TreeId> {
-    Ok(TreeId(reader.varint()?))
-}
-
-fn put_row(out: &mut Vec<u8>, tree: TreeId, key: &[u8]) {
-    put_tree(out, tree);
-    put_bytes(out, key);
-}
-
-fn put_range(out: &mut Vec<u8>, range: &KeyRange) {
-    put_bytes(out, &range.start);
-    put_some(out, range.end.as_deref());
-}
-
-fn range(reader: &mut Reader<'_>) -> Result<KeyRange> {
-    Ok(KeyRange {
-        start: owned(reader)?,
-        end: some(reader)?,
-    })
-}
-
-fn put_ticket(out: &mut Vec<u8>, ticket: Ticket) {
-    put_varint(out, ticket.number);
-    put_varint(out, ticket.mark as u64);
-}
-
-fn ticket(reader: &mut Reader<'_>) -> Result<Ticket> {
-    Ok(Ticket {
-        number: reader.varint()?,
-        mark: reader.varint_as()?,
-    })
-}
-
-fn put_announced(out: &mut Vec<u8>, announced: &Announced) {
-    put_bytes(out, &announced.name);
-    put_some(out, announced.note.as_deref());
-}
-
-fn announced(reader: &mut Reader<'_>) -> Result<Announced> {
-    Ok(Announced {
-        name: owned(reader)?,
-        note: some(reader)?,
-    })
-}
-
-fn put_durability(out: &mut Vec<u8>, durability: Durability) {
-    put_one_of(out, &Durability::ALL, &durability);
-}
-
-fn durability(reader: &mut Reader<'_>) -> Result<Durability> {
-    one_of(reader, &Durability::ALL)
-}
-
-/// What becomes of a transaction is noted in the first group alone, and it reads on no standby.
-fn put_options(out: &mut Vec<u8>, options: &TxnOptions) {
-    put_one_of(out, &ISOLATIONS, &options.isolation);
-    put_flag(out, options.read_only);
-    put_flag(out, options.deferrable);
-    put_varint(out, options.session.map_or(0, |session| session.0.into()));
-}
-
-fn options(reader: &mut Reader<'_>) -> Result<TxnOptions> {
-    Ok(TxnOptions {
-        isolation: one_of(reader, &ISOLATIONS)?,
-        read_only: flag(reader)?,
-        deferrable: flag(reader)?,
-        session: Some(reader.varint_as()?)
-            .filter(|session| *session != 0)
-            .map(SessionId),
-        ..TxnOptions::default()
-    })
-}
-
-fn put_index(out: &mut Vec<u8>, id: TreeId, index: &IndexDescriptor) {
-    let kind = TreeKind::Index(index.clone());
-    put_bytes(out, &TreeDescriptor { id, kind }.to_row());
-}
-
-fn index(reader: &mut Reader<'_>) -> Result<(TreeId, IndexDescriptor)> {
-    let descriptor = TreeDescriptor::from_row(reader.bytes()?)?;
-    match descriptor.kind {
-        TreeKind::Index(index) => Ok((descriptor.id, index)),
-        TreeKind::Table => Err(Error::corrupted("an index that is a table")),
-    }
-}
-
-fn put_build(out: &mut Vec<u8>, build: &Build) {
-    put_tree(out, build.source);
-    put_flag(out, build.rekeyed.is_some());
-    if let Some(Rekeyed { tree, key }) = &build.rekeyed {
-        put_tree(out, *tree);
-        match key {
-            RowKey::Columns(columns) => {
-                put_flag(out, true);
-                put_index(out, *tree, columns);
-            }
-            RowKey::Numbers(sequence) => {
-                put_flag(out, false);
-                put_varint(out, sequence.0);
-            }
-        }
-    }
-    put_varint(out, build.indexes.len() as u64);
-    for (id, descriptor) in &build.indexes {
-        put_index(out, *id, descriptor);
-    }
-}
-
-fn build(reader: &mut Reader<'_>) -> Result<Build> {
-    let source = tree(reader)?;
-    let rekeyed = match flag(reader)? {
-        false => None,
-        true => Some(Rekeyed {
-            tree: tree(reader)?,
-            key: match flag(reader)? {
-                true => RowKey::Columns(index(reader)?.1),
-                false => RowKey::Numbers(SequenceId(reader.varint()?)),
-            },
-        }),
-    };
-    let count: usize = reader.varint_as()?;
-    let indexes = (0..count).map(|_| index(reader)).collect::<Result<_>>()?;
-    Ok(Build {
-        source,
-        rekeyed,
-        indexes,
-    })
-}
-
-fn put_preparing(out: &mut Vec<u8>, preparing: &Preparing) {
-    codec::put_id(out, preparing.id);
-    put_varint(out, preparing.unfinished);
-    codec::put_participants(out, &preparing.participants);
-    put_signed(out, preparing.heard.0);
-    put_durability(out, preparing.durability);
-}
-
-fn preparing(reader: &mut Reader<'_>) -> Result<Preparing> {
-    Ok(Preparing {
-        id: codec::id(reader)?,
-        unfinished: reader.varint()?,
-        participants: codec::participants(reader)?,
-        heard: Timestamp(reader.signed()?),
-        durability: durability(reader)?,
-    })
 }
 
 impl Call {
@@ -522,6 +327,18 @@ impl Call {
                 put_one_of(out, &LOCKS, strength);
                 30
             }
+            Call::LockRows(tree, keys, strength, wait) => {
+                put_tree(out, *tree);
+                put_all(out, keys, |out, key| put_bytes(out, key));
+                put_one_of(out, &LOCKS, strength);
+                put_one_of(out, &WAITS, wait);
+                47
+            }
+            Call::GetAll(tree, keys) => {
+                put_tree(out, *tree);
+                put_all(out, keys, |out, key| put_bytes(out, key));
+                50
+            }
             Call::LockKey(tree, key, strength, wait) => {
                 put_row(out, *tree, key);
                 put_one_of(out, &LOCKS, strength);
@@ -571,6 +388,22 @@ impl Call {
             Call::Delete(tree, key) => {
                 put_row(out, *tree, key);
                 40
+            }
+            Call::Post(post, tree, key, posted) => {
+                put_varint(out, post.0);
+                put_row(out, *tree, key);
+                let (kind, row) = match posted {
+                    Posted::Insert(row) => (0, row),
+                    Posted::InsertNew(row) => (1, row),
+                    Posted::Update(row) => (2, row),
+                };
+                out.push(kind);
+                put_bytes(out, row);
+                48
+            }
+            Call::Posted(since) => {
+                put_varint(out, since.0);
+                49
             }
             Call::WasMoved(tree, key) => {
                 put_row(out, *tree, key);
@@ -633,6 +466,13 @@ impl Call {
             28 => Call::ScanNewest(tree(r)?, range(r)?, one_of(r, &DIRECTIONS)?, r.varint()?),
             29 => Call::LockRow(tree(r)?, owned(r)?, one_of(r, &LOCKS)?, one_of(r, &WAITS)?),
             30 => Call::LockRowInTheWay(tree(r)?, owned(r)?, one_of(r, &LOCKS)?),
+            47 => Call::LockRows(
+                tree(r)?,
+                all(r, owned)?,
+                one_of(r, &LOCKS)?,
+                one_of(r, &WAITS)?,
+            ),
+            50 => Call::GetAll(tree(r)?, all(r, owned)?),
             31 => Call::LockKey(tree(r)?, owned(r)?, one_of(r, &LOCKS)?, one_of(r, &WAITS)?),
             32 => Call::WaitForKey(tree(r)?, owned(r)?, one_of(r, &LOCKS)?),
             33 => Call::Announce(tree(r)?, owned(r)?, owned(r)?),
@@ -643,6 +483,8 @@ impl Call {
             38 => Call::InsertNew(tree(r)?, owned(r)?, owned(r)?),
             39 => Call::Update(tree(r)?, owned(r)?, owned(r)?),
             40 => Call::Delete(tree(r)?, owned(r)?),
+            48 => Call::Post(Post(r.varint()?), tree(r)?, owned(r)?, posted(r)?),
+            49 => Call::Posted(Post(r.varint()?)),
             41 => Call::WasMoved(tree(r)?, owned(r)?),
             42 => Call::IsWrittenByCommand(tree(r)?, owned(r)?),
             43 => Call::Build(build(r)?),
@@ -664,81 +506,6 @@ impl Call {
         }
         Ok(calls)
     }
-}
-
-fn put_debt(out: &mut Vec<u8>, debt: &Debt) {
-    put_varint(out, debt.groups().count() as u64);
-    for part in debt.groups() {
-        put_varint(out, part.group.0.into());
-        put_varint(out, part.position.term.0);
-        put_varint(out, part.position.lsn.0);
-    }
-}
-
-fn debt(reader: &mut Reader<'_>) -> Result<Debt> {
-    let mut debt = Debt::NONE;
-    for _ in 0..reader.varint()? {
-        let group = GroupId(reader.varint_as()?);
-        let (term, lsn) = (Term(reader.varint()?), Lsn(reader.varint()?));
-        debt.add(group, Position { term, lsn });
-    }
-    Ok(debt)
-}
-
-fn put_lock_info(out: &mut Vec<u8>, info: &LockInfo) {
-    let (tree, key) = match &info.target {
-        LockTarget::Tree(tree) => (*tree, None),
-        LockTarget::Row(tree, key) => (*tree, Some(&key[..])),
-        // They are in the first group, of which nobody asks.
-        LockTarget::Advisory(_) => (TreeId(0), None),
-    };
-    put_tree(out, tree);
-    put_some(out, key);
-    put_varint(out, info.session.map_or(0, |session| session.0.into()));
-    put_bytes(out, info.mode.as_bytes());
-    put_flag(out, info.granted);
-    put_flag(out, info.waits_since.is_some());
-    put_signed(out, info.waits_since.map_or(0, |since| since.0));
-}
-
-fn lock_info(r: &mut Reader<'_>) -> Result<LockInfo> {
-    let of = tree(r)?;
-    let target = match some(r)? {
-        Some(key) => LockTarget::Row(of, key),
-        None => LockTarget::Tree(of),
-    };
-    let session = Some(SessionId(r.varint_as()?)).filter(|session| session.0 > 0);
-    let mode = mode_named(r.str()?);
-    let mode = mode.ok_or_else(|| Error::corrupted("a lock of no mode"))?;
-    let (granted, waits) = (flag(r)?, flag(r)?);
-    let waits_since = Some(Timestamp(r.signed()?)).filter(|_| waits);
-    Ok(LockInfo {
-        target,
-        session,
-        mode,
-        granted,
-        waits_since,
-    })
-}
-
-fn put_error(out: &mut Vec<u8>, error: &Error) {
-    put_bytes(out, error.state().as_str().as_bytes());
-    put_one_of(out, &CLASSES, &error.class());
-    put_bytes(out, error.message().as_bytes());
-    let fields = error.fields();
-    for text in [&fields.detail, &fields.hint] {
-        put_some(out, text.as_deref().map(str::as_bytes));
-    }
-}
-
-fn error(reader: &mut Reader<'_>) -> Result<Error> {
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    let state = SqlState::parse(reader.str()?).unwrap_or(SqlState::INTERNAL_ERROR);
-    let class = one_of(reader, &CLASSES)?;
-    let mut error = Error::of_class(class, state, reader.str()?);
-    error.fields_mut().detail = some(reader)?.map(text);
-    error.fields_mut().hint = some(reader)?.map(text);
-    Ok(error)
 }
 
 /// A frame with an answer, and with what the branch is like then. One that is too long becomes an error.
@@ -776,6 +543,10 @@ fn encoded(answer: &Result<Answer>, condition: &Condition) -> Vec<u8> {
             put_some(&mut out, row.as_deref());
             6
         }
+        Ok(Answer::AllRows(rows)) => {
+            put_all(&mut out, rows, |out, row| put_some(out, row.as_deref()));
+            19
+        }
         Ok(Answer::Rows(batch, rest)) => {
             put_flag(&mut out, rest.is_some());
             if let Some(rest) = rest {
@@ -789,17 +560,36 @@ fn encoded(answer: &Result<Answer>, condition: &Condition) -> Vec<u8> {
             7
         }
         Ok(Answer::Locked(locked, newest)) => {
-            put_one_of(&mut out, &LOCKED, locked);
-            put_bytes(&mut out, newest);
+            put_locked(&mut out, locked, newest);
             8
+        }
+        Ok(Answer::RowLocked(found)) => {
+            put_flag(&mut out, found.is_some());
+            if let Some((row, locked, newest)) = found {
+                put_bytes(&mut out, row);
+                put_locked(&mut out, locked, newest);
+            }
+            16
+        }
+        Ok(Answer::AllLocked(rows)) => {
+            put_all(&mut out, rows, |out, (locked, newest)| {
+                put_locked(out, locked, newest);
+            });
+            17
+        }
+        Ok(Answer::Taken(taken)) => {
+            put_flag(&mut out, taken.is_some());
+            let (post, tree) = taken.unwrap_or((Post(0), TreeId(0)));
+            put_varint(&mut out, post.0);
+            put_tree(&mut out, tree);
+            18
         }
         Ok(Answer::Ticket(ticket)) => {
             put_ticket(&mut out, *ticket);
             9
         }
         Ok(Answer::Announced(all)) => {
-            put_varint(&mut out, all.len() as u64);
-            all.iter().for_each(|one| put_announced(&mut out, one));
+            put_all(&mut out, all, put_announced);
             10
         }
         Ok(Answer::Inserted(inserted)) => {
@@ -833,8 +623,7 @@ fn encoded(answer: &Result<Answer>, condition: &Condition) -> Vec<u8> {
             13
         }
         Ok(Answer::Locks(infos)) => {
-            put_varint(&mut out, infos.len() as u64);
-            infos.iter().for_each(|info| put_lock_info(&mut out, info));
+            put_all(&mut out, infos, put_lock_info);
             15
         }
         Ok(Answer::Prepared(Prepared { proposed, voters })) => {
@@ -875,6 +664,7 @@ pub(super) fn decode_answer(frame: &[u8]) -> Result<(Result<Answer>, Condition)>
             Answer::Timestamp(Some(timestamp).filter(|_| is_there))
         }
         6 => Answer::Row(some(r)?),
+        19 => Answer::AllRows(all(r, some)?),
         7 => {
             let rest = match flag(r)? {
                 true => Some(range(r)?),
@@ -886,12 +676,25 @@ pub(super) fn decode_answer(frame: &[u8]) -> Result<(Result<Answer>, Condition)>
             }
             Answer::Rows(batch, rest)
         }
-        8 => Answer::Locked(one_of(r, &LOCKED)?, owned(r)?),
-        9 => Answer::Ticket(ticket(r)?),
-        10 => {
-            let count: usize = r.varint_as()?;
-            Answer::Announced((0..count).map(|_| announced(r)).collect::<Result<_>>()?)
+        8 => {
+            let (locked, newest) = locked(r)?;
+            Answer::Locked(locked, newest)
         }
+        16 => Answer::RowLocked(match flag(r)? {
+            true => {
+                let (row, (locked, newest)) = (owned(r)?, locked(r)?);
+                Some((row, locked, newest))
+            }
+            false => None,
+        }),
+        17 => Answer::AllLocked(all(r, locked)?),
+        18 => {
+            let is_there = flag(r)?;
+            let taken = (Post(r.varint()?), tree(r)?);
+            Answer::Taken(is_there.then_some(taken))
+        }
+        9 => Answer::Ticket(ticket(r)?),
+        10 => Answer::Announced(all(r, announced)?),
         11 => Answer::Inserted(match tree(r)? {
             TreeId(0) => Inserted::Done,
             tree => Inserted::Duplicate(tree),
@@ -920,10 +723,7 @@ pub(super) fn decode_answer(frame: &[u8]) -> Result<(Result<Answer>, Condition)>
                 (0..count).map(node).collect::<Result<_>>()?
             },
         }),
-        15 => {
-            let count: usize = r.varint_as()?;
-            Answer::Locks((0..count).map(|_| lock_info(r)).collect::<Result<_>>()?)
-        }
+        15 => Answer::Locks(all(r, lock_info)?),
         other => return Err(Error::corrupted(format!("an answer of kind {other}"))),
     };
     reader.finish()?;

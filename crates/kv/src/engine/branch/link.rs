@@ -7,7 +7,7 @@
 //! ```
 //! # Invariants
 //! - A connection that is idle has nothing on its way in either direction, but for the end of the
-//!   transaction before.
+//!   transaction before, and answers that it has not waited for: whoever takes it passes over them.
 //! - A connection whose transaction has ended in any other way is closed, which takes the transaction
 //!   back.
 
@@ -42,6 +42,8 @@ pub(super) struct Connection {
     /// What is to be written, and how much of it is.
     out: Vec<u8>,
     written: usize,
+    /// So many answers are on their way.
+    awaited: usize,
 }
 
 impl std::fmt::Debug for Connection {
@@ -59,6 +61,7 @@ impl Connection {
             incoming: Incoming::after(read),
             out: Vec::new(),
             written: 0,
+            awaited: 0,
         }
     }
 
@@ -67,9 +70,15 @@ impl Connection {
         put_framed(&mut self.out, frame);
     }
 
-    /// Has a frame written now, as far as it can be.
-    pub fn send(&mut self, frame: &[u8]) {
+    /// How many answers are on their way.
+    pub fn awaited(&self) -> usize {
+        self.awaited
+    }
+
+    /// Has a frame written now, as far as it can be, that is answered.
+    pub fn ask(&mut self, frame: &[u8]) {
         self.put(frame);
+        self.awaited += 1;
         // What goes wrong is found by whoever waits for the answer.
         let _ = self.poll_flush(&mut Context::from_waker(Waker::noop()));
     }
@@ -112,7 +121,10 @@ impl Connection {
             return Poll::Ready(Err(error));
         }
         match self.poll_frame(cx) {
-            Poll::Ready(Ok(Some(frame))) => Poll::Ready(Ok(frame)),
+            Poll::Ready(Ok(Some(frame))) => {
+                self.awaited = self.awaited.saturating_sub(1);
+                Poll::Ready(Ok(frame))
+            }
             Poll::Ready(Ok(None)) => Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
             Poll::Pending => Poll::Pending,

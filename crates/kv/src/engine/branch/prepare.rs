@@ -26,7 +26,7 @@ use spanning::{Flushed, Participant, SpanningId};
 
 use super::calls::Answer;
 use super::link::Connection;
-use super::remote::{unexpected, Place};
+use super::place::{unexpected, Place};
 use crate::group::Group;
 
 /// A part of a commit across groups, to be prepared.

@@ -10,59 +10,51 @@
 //!   │            cancelled, timed out, terminated: Cancel ──► n2
 //!   ◄─────────── an answer; or another leads the group, or the connection breaks: 40001
 //! ```
+//! # Fewer round trips
+//! - What is sure to be asked next may be asked at once ([`RemoteBranch::ask_early`]), and its answer is
+//!   there, or on its way, when it is: the rest of a scan, what other groups' looks are waited for beside.
+//! - Rows that will be read or locked one by one are read or locked together ([`Ahead`]), and a row that is
+//!   read to be locked is locked at once.
+//! - A table that is locked is not locked again.
+//! - What is written is posted, where whoever writes it can do with hearing later that its values are
+//!   taken: the rows of an INSERT are one message, and those of an UPDATE or DELETE none of their own.
+//!
 //! # Invariants
 //! - A branch ends with its connection, and with the leader that has begun it: after that everything is
 //!   40001, and what was done there is taken back.
 //! - What was prepared is in the group's log, and ends with the transaction alone.
 
 use std::cell::RefCell;
-use std::future::Future;
-use std::io;
-use std::pin::pin;
-use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
-use base::coro;
 use base::engine::{
-    Announced, Build, Building, Built, Direction, Inserted, LockInfo, LockWait, LockedRow, Locking,
+    Announced, Build, Building, Built, Direction, Inserted, LockWait, LockedRow, Locking, Post,
     Reading, RowBatch, RowKey, RowLock, Savepoint, Savepoints, TableLock, Ticket, TxnOptions,
-    ViewId, Views, Writing,
+    ViewId, Views, Write, Writing,
 };
-use base::env::sleep;
-use base::{
-    Debt, Durability, Error, GroupId, Key, KeyRange, NodeId, Result, Term, Timestamp, TreeId,
-};
+use base::limits::SCAN_BATCH_ROWS;
+use base::{Debt, Durability, Error, GroupId, Key, KeyRange, Result, Term, Timestamp, TreeId};
 use spanning::Participant;
 
-use super::calls::{check_fits, decode_answer, Answer, Call, Condition};
-use super::link::{Connection, Connections};
+use super::ahead::Ahead;
+use super::calls::{check_fits, Answer, Call, Condition, Posted};
+use super::link::Connection;
+use super::place::{lost, unexpected, Answered, Circles, Place, Wait};
 use super::prepare::{Asked, Handed, Preparing};
 use super::{Access, Branch, Branching, Stake};
-use crate::group::Group;
-use crate::locks::{deadlock_detected_elsewhere, DEADLOCK_TIMEOUT};
 
-/// Who has been told to stop waiting says so within this, or is given up.
-const CANCEL_WAIT_MAX: Duration = Duration::from_secs(1);
+/// So much is posted before its other side is waited for.
+const POSTED_BYTES_MAX: usize = 256 << 10;
 
-/// Finds circles of sessions that wait for one another at several nodes.
-pub(in super::super) trait Circles {
-    /// Whether a session waits, in the end, for itself, and is the one of the circle to give up.
-    ///
-    /// # Errors
-    /// The interrupt that ended the search.
-    fn is_victim(&self) -> Result<bool>;
-}
+/// Of so many tables it is known that they are locked.
+const TABLES_MAX: usize = 256;
 
-/// Where a group is led.
-#[derive(Clone)]
-pub(in super::super) struct Place {
-    /// The group, as this node has it.
-    pub group: Arc<Group>,
-    /// The node that leads it.
-    pub node: NodeId,
-    /// The connections to others.
-    pub connections: Arc<Connections>,
+/// What was asked before it was needed.
+struct Early {
+    /// None once nobody needs it.
+    call: Option<Call>,
+    /// None while it is on its way.
+    answer: Option<Answered>,
 }
 
 /// A branch in a group that another node leads.
@@ -73,191 +65,18 @@ pub(in super::super) struct RemoteBranch {
     connection: RefCell<Option<Connection>>,
     /// What goes along with the next call.
     posted: RefCell<Vec<u8>>,
+    early: RefCell<Option<Early>>,
+    ahead: Ahead,
+    /// The tables that are locked, how, and behind which savepoint.
+    tables: Vec<(TreeId, TableLock, u32)>,
     debt: Debt,
     condition: Condition,
+    /// Something was written of which the answers so far may not know.
+    has_posted: bool,
     /// At which timestamp it has found what is shown.
     found: Option<Timestamp>,
     last_savepoint: u32,
     last_view: u32,
-}
-
-/// The branch's leader, or the connection to it, was lost.
-fn lost() -> Error {
-    Error::failover()
-}
-
-pub(super) fn unexpected<T>() -> Result<T> {
-    Err(Error::internal(
-        "a branch of another group answers something else",
-    ))
-}
-
-/// What ended the wait for an answer.
-enum Woken {
-    Answer(io::Result<Vec<u8>>),
-    Lost,
-    Check,
-}
-
-/// How an answer is waited for.
-enum Wait<'a> {
-    /// Whatever is said to the session meanwhile.
-    ToTheEnd,
-    /// As long as the session may wait.
-    With(&'a dyn Circles),
-}
-
-impl Place {
-    /// Ready when this is not the group's leader any more, as far as is known here.
-    async fn lost(&self) {
-        let node = Some(self.node);
-        self.group.until_leadership(|now| now.leader != node).await;
-    }
-
-    /// A connection, idle or new.
-    fn connected(&self) -> Result<Connection> {
-        if let Some(idle) = self.connections.take(self.node) {
-            return Ok(idle);
-        }
-        let connected = coro::wait(self.connections.connect(self.node))?;
-        connected.map_err(|_| lost())
-    }
-
-    /// Sends a frame and waits for its answer. The connection is gone if anything but an answer ends
-    /// the wait.
-    fn exchange(
-        &self,
-        connection: &mut Option<Connection>,
-        frame: &[u8],
-        wait: Wait<'_>,
-    ) -> Result<(Result<Answer>, Condition)> {
-        connection.as_mut().ok_or_else(lost)?.put(frame);
-        self.answer(connection, wait)
-    }
-
-    /// The answer to the last thing that is said on a connection, which is kept for others then.
-    ///
-    /// # Errors
-    /// 40001 when it does not come.
-    pub(super) fn last_answer(
-        &self,
-        connection: &mut Option<Connection>,
-    ) -> Result<(Result<Answer>, Condition)> {
-        let answer = self.answer(connection, Wait::ToTheEnd)?;
-        if let Some(connection) = connection.take() {
-            self.connections.give_back(self.node, connection);
-        }
-        Ok(answer)
-    }
-
-    /// Waits for the answer to what was sent, as [`Place::exchange`].
-    fn answer(
-        &self,
-        connection: &mut Option<Connection>,
-        mut wait: Wait<'_>,
-    ) -> Result<(Result<Answer>, Condition)> {
-        let mut at_work = connection.take().ok_or_else(lost)?;
-        let env = self.group.env().clone();
-        let mut check = sleep(&*env, DEADLOCK_TIMEOUT);
-        let mut is_lost = pin!(self.lost());
-        loop {
-            let woken = std::future::poll_fn(|cx| {
-                if let Poll::Ready(answer) = at_work.poll_answer(cx) {
-                    return Poll::Ready(Woken::Answer(answer));
-                }
-                if is_lost.as_mut().poll(cx).is_ready() {
-                    return Poll::Ready(Woken::Lost);
-                }
-                check.as_mut().poll(cx).map(|()| Woken::Check)
-            });
-            let woken = match &wait {
-                Wait::ToTheEnd => coro::wait_uninterrupted(woken),
-                Wait::With(_) => match coro::wait(woken) {
-                    Ok(woken) => woken,
-                    Err(interrupt) => {
-                        *connection = self.cancel(at_work);
-                        return Err(interrupt.into());
-                    }
-                },
-            };
-            match (woken, &mut wait) {
-                (Woken::Answer(Ok(answer)), _) => {
-                    let decoded = decode_answer(&answer).map_err(|_| lost())?;
-                    *connection = Some(at_work);
-                    return Ok(decoded);
-                }
-                (Woken::Answer(Err(_)) | Woken::Lost, _) => return Err(lost()),
-                (Woken::Check, Wait::ToTheEnd) => check = sleep(&*env, DEADLOCK_TIMEOUT),
-                (Woken::Check, Wait::With(circles)) => {
-                    match circles.is_victim() {
-                        Ok(false) => check = sleep(&*env, DEADLOCK_TIMEOUT),
-                        Ok(true) => {
-                            *connection = self.cancel(at_work);
-                            return Err(deadlock_detected_elsewhere());
-                        }
-                        Err(error) => {
-                            *connection = self.cancel(at_work);
-                            return Err(error);
-                        }
-                    };
-                }
-            }
-        }
-    }
-
-    /// Has the other side stop what it does, and waits until it has; none if it does not.
-    fn cancel(&self, mut connection: Connection) -> Option<Connection> {
-        let mut frame = Vec::new();
-        Call::Cancel.encode(&mut frame);
-        connection.put(&frame);
-        let mut limit = sleep(&**self.group.env(), CANCEL_WAIT_MAX);
-        let mut is_lost = pin!(self.lost());
-        let stopped = std::future::poll_fn(|cx| {
-            if let Poll::Ready(answer) = connection.poll_answer(cx) {
-                return Poll::Ready(answer.is_ok());
-            }
-            if is_lost.as_mut().poll(cx).is_ready() {
-                return Poll::Ready(false);
-            }
-            limit.as_mut().poll(cx).map(|()| false)
-        });
-        coro::wait_uninterrupted(stopped).then_some(connection)
-    }
-}
-
-/// Asks another node something that belongs to no transaction.
-fn ask_alone(place: &Place, call: &Call) -> Result<Answer> {
-    let mut frame = Vec::new();
-    call.encode(&mut frame);
-    let mut connection = place.connected()?;
-    connection.put(&frame);
-    let (answer, _) = place.last_answer(&mut Some(connection))?;
-    answer
-}
-
-/// For whom a session waits in a group that another node leads.
-///
-/// # Errors
-/// As a branch.
-pub(in super::super) fn ask_blockers(
-    place: &Place,
-    session: base::SessionId,
-) -> Result<Vec<base::SessionId>> {
-    match ask_alone(place, &Call::Blockers(place.group.id(), session))? {
-        Answer::Sessions(sessions) => Ok(sessions),
-        _ => unexpected(),
-    }
-}
-
-/// The locks in a group that another node leads.
-///
-/// # Errors
-/// As a branch.
-pub(in super::super) fn ask_locks(place: &Place) -> Result<Vec<LockInfo>> {
-    match ask_alone(place, &Call::Locks(place.group.id()))? {
-        Answer::Locks(infos) => Ok(infos),
-        _ => unexpected(),
-    }
 }
 
 impl RemoteBranch {
@@ -278,18 +97,22 @@ impl RemoteBranch {
             place,
             circles,
             posted: RefCell::default(),
+            early: RefCell::default(),
+            ahead: Ahead::default(),
+            tables: Vec::new(),
             debt: Debt::NONE,
             condition: Condition::default(),
+            has_posted: false,
             found: None,
             last_savepoint: 0,
             last_view: 0,
         };
-        branch.post(&begin);
+        branch.say(&begin);
         Ok(branch)
     }
 
     /// Says what nobody has to answer.
-    fn post(&self, call: &Call) {
+    fn say(&self, call: &Call) {
         call.encode(&mut self.posted.borrow_mut());
     }
 
@@ -305,24 +128,107 @@ impl RemoteBranch {
         Ok(std::mem::take(&mut *posted))
     }
 
-    fn exchange(&self, call: &Call, wait: Wait<'_>) -> Result<(Result<Answer>, Condition)> {
+    /// Sends a call and what goes along with it.
+    fn send(&self, call: &Call) -> Result<()> {
         let frame = self.frame(call)?;
         let mut connection = self.connection.borrow_mut();
-        self.place.exchange(&mut connection, &frame, wait)
+        connection.as_mut().ok_or_else(lost)?.ask(&frame);
+        Ok(())
+    }
+
+    fn exchange(&self, call: &Call, wait: Wait<'_>) -> Result<Answered> {
+        self.send(call)?;
+        self.last(wait)
+    }
+
+    /// The answer to what was sent last.
+    fn last(&self, wait: Wait<'_>) -> Result<Answered> {
+        let mut connection = self.connection.borrow_mut();
+        let mut early = self.early.borrow_mut();
+        while connection.as_ref().is_some_and(|one| one.awaited() > 1) {
+            match (self.place.answer(&mut connection, wait), &mut *early) {
+                (Ok(answer), Some(early)) => early.answer = Some(answer),
+                (Ok(_), None) => {}
+                (Err(error), _) => {
+                    *early = None;
+                    return Err(error);
+                }
+            }
+        }
+        let answered = self.place.answer(&mut connection, wait);
+        if answered.is_err() {
+            // Whatever was on its way has come, or never will.
+            *early = None;
+        }
+        answered
+    }
+
+    /// Asks what will be asked next, or after what is asked meanwhile.
+    ///
+    /// # Errors
+    /// 40001 where its leader is lost.
+    fn ask_early(&mut self, call: Call) -> Result<()> {
+        let is_awaited = |connection: &Connection| connection.awaited() > 0;
+        if self.connection.get_mut().as_ref().is_some_and(is_awaited) {
+            return Ok(());
+        }
+        self.send(&call)?;
+        *self.early.get_mut() = Some(Early {
+            call: Some(call),
+            answer: None,
+        });
+        Ok(())
+    }
+
+    /// The answer to a call that was asked early.
+    fn take_early(&mut self, call: &Call) -> Option<Result<Answered>> {
+        let is_it = |early: &mut Early| early.call.as_ref() == Some(call);
+        let early = self.early.get_mut().take_if(is_it)?;
+        Some(match early.answer {
+            // What the branch is like is known from a later answer.
+            Some((answer, condition)) => Ok((
+                answer,
+                Condition {
+                    debt: condition.debt,
+                    ..self.condition.clone()
+                },
+            )),
+            None => self.last(Wait::With(&*self.circles)),
+        })
+    }
+
+    /// What is seen, and what is locked, may be something else from here on.
+    fn forget(&mut self) {
+        self.ahead.clear();
+        if let Some(early) = self.early.get_mut() {
+            early.call = None;
+        }
     }
 
     fn ask(&mut self, call: &Call) -> Result<Answer> {
-        let (answer, condition) = self.exchange(call, Wait::With(&*self.circles))?;
+        let (answer, condition) = match self.take_early(call) {
+            Some(answered) => answered?,
+            None => self.exchange(call, Wait::With(&*self.circles))?,
+        };
         self.debt.merge(&condition.debt);
         self.condition = condition;
         answer
     }
 
+    /// Has something written by what goes along with the next call.
+    fn say_write(&mut self, call: &Call) -> Result<()> {
+        self.has_posted = true;
+        self.say(call);
+        match self.posted.get_mut().len() > POSTED_BYTES_MAX {
+            true => self.ask_done(&Call::Confirm),
+            false => Ok(()),
+        }
+    }
+
     /// The last thing that it is asked: there is nothing to take back then.
     fn ask_last(&mut self, call: &Call) -> Result<Debt> {
-        let frame = self.frame(call)?;
+        self.send(call)?;
         let connection = self.connection.get_mut();
-        connection.as_mut().ok_or_else(lost)?.put(&frame);
         let (answer, condition) = self.place.last_answer(connection)?;
         self.debt.merge(&condition.debt);
         match answer? {
@@ -428,17 +334,19 @@ impl Branching for RemoteBranch {
     }
 
     fn set_options(&mut self, options: TxnOptions) {
-        self.post(&Call::SetOptions(options));
+        self.say(&Call::SetOptions(options));
     }
 
     fn begin_statement(&mut self) -> Result<()> {
+        self.forget();
         self.condition.has_snapshot = true;
-        self.post(&Call::BeginStatement);
+        self.say(&Call::BeginStatement);
         Ok(())
     }
 
     fn next_command(&mut self) {
-        self.post(&Call::NextCommand);
+        self.forget();
+        self.say(&Call::NextCommand);
     }
 
     fn has_snapshot(&self) -> bool {
@@ -446,7 +354,11 @@ impl Branching for RemoteBranch {
     }
 
     fn expect_snapshot(&mut self) {
-        self.post(&Call::ExpectSnapshot);
+        self.say(&Call::ExpectSnapshot);
+    }
+
+    fn begin_to_look(&mut self, heard: Timestamp) -> Result<()> {
+        self.ask_early(Call::Look(heard))
     }
 
     fn look(&mut self, heard: Timestamp) -> Result<Option<Timestamp>> {
@@ -455,6 +367,13 @@ impl Branching for RemoteBranch {
             _ => return unexpected(),
         }
         Ok(self.found)
+    }
+
+    fn begin_to_find(&mut self, at: Timestamp) -> Result<()> {
+        match self.found == Some(at) {
+            true => Ok(()),
+            false => self.ask_early(Call::FindView(at)),
+        }
     }
 
     fn find_view(&mut self, at: Timestamp) -> Result<bool> {
@@ -466,8 +385,9 @@ impl Branching for RemoteBranch {
     }
 
     fn take_view(&mut self) -> Result<()> {
+        self.forget();
         self.condition.has_snapshot = true;
-        self.post(&Call::TakeView);
+        self.say(&Call::TakeView);
         Ok(())
     }
 
@@ -477,15 +397,45 @@ impl Branching for RemoteBranch {
 
     fn give_up_snapshot(&mut self) {
         self.condition.has_snapshot = false;
-        self.post(&Call::GiveUpSnapshot);
+        self.say(&Call::GiveUpSnapshot);
     }
 
     fn is_safe(&mut self) -> Result<bool> {
         self.ask_flag(&Call::IsSafe)
     }
 
+    fn post_write(
+        &mut self,
+        post: Post,
+        tree: TreeId,
+        key: &[u8],
+        write: Write<'_>,
+    ) -> Result<bool> {
+        let row = match write {
+            Write::Insert(row) => Posted::Insert(row.to_vec()),
+            Write::InsertNew(row) => Posted::InsertNew(row.to_vec()),
+            Write::Update(row) => Posted::Update(row.to_vec()),
+        };
+        self.say_write(&Call::Post(post, tree, key.to_vec(), row))?;
+        Ok(true)
+    }
+
+    fn begin_to_hear(&mut self, since: Post) -> Result<()> {
+        self.ask_early(Call::Posted(since))
+    }
+
+    fn hear_posted(&mut self, since: Post) -> Result<Option<(Post, TreeId)>> {
+        match self.ask(&Call::Posted(since))? {
+            Answer::Taken(taken) => Ok(taken),
+            _ => unexpected(),
+        }
+    }
+
     fn stake(&self) -> Stake {
-        self.condition.stake
+        Stake {
+            has_written: self.has_posted || self.condition.stake.has_written,
+            ..self.condition.stake
+        }
     }
 
     fn participant(&self) -> Result<Participant> {
@@ -498,7 +448,7 @@ impl Branching for RemoteBranch {
     fn prepare_part(mut self: Box<Self>, preparing: &Preparing) -> Result<Handed> {
         let frame = self.frame(&Call::PreparePart(preparing.clone()))?;
         let mut connection = self.connection.take().ok_or_else(lost)?;
-        connection.send(&frame);
+        connection.ask(&frame);
         Ok(Handed::Asked(Asked {
             place: self.place.clone(),
             connection: Some(connection),
@@ -520,7 +470,30 @@ impl Branching for RemoteBranch {
 }
 
 impl Reading for RemoteBranch {
+    fn is_far(&self, _tree: TreeId) -> bool {
+        true
+    }
+
+    fn read_ahead(&mut self, tree: TreeId, keys: &[Key]) -> Result<()> {
+        let rows = match self.ask(&Call::GetAll(tree, keys.to_vec()))? {
+            Answer::AllRows(rows) => rows,
+            _ => return unexpected(),
+        };
+        self.ahead.keep_read(tree, keys, rows);
+        Ok(())
+    }
+
+    fn scan_ahead(&mut self, tree: TreeId, range: &KeyRange, direction: Direction) -> Result<()> {
+        let limit = SCAN_BATCH_ROWS as u64;
+        self.ask_early(Call::Scan(tree, range.clone(), direction, limit))
+    }
+
     fn get(&mut self, tree: TreeId, key: &[u8], row: &mut Vec<u8>) -> Result<bool> {
+        if let Some(found) = self.ahead.take_read(tree, key) {
+            row.clear();
+            row.extend_from_slice(found.as_deref().unwrap_or_default());
+            return Ok(found.is_some());
+        }
         self.ask_row(&Call::Get(tree, key.to_vec()), row)
     }
 
@@ -531,7 +504,18 @@ impl Reading for RemoteBranch {
         strength: RowLock,
         row: &mut Vec<u8>,
     ) -> Result<bool> {
-        self.ask_row(&Call::GetToLock(tree, key.to_vec(), strength), row)
+        row.clear();
+        match self.ask(&Call::GetToLock(tree, key.to_vec(), strength))? {
+            Answer::RowLocked(Some((found, locked, newest))) => {
+                row.extend_from_slice(&found);
+                let key = key.to_vec();
+                self.ahead
+                    .keep_locked(tree, key, strength, (locked, newest));
+                Ok(true)
+            }
+            Answer::RowLocked(None) => Ok(false),
+            _ => unexpected(),
+        }
     }
 
     fn scan(
@@ -542,8 +526,14 @@ impl Reading for RemoteBranch {
         limit: usize,
         batch: &mut RowBatch,
     ) -> Result<Option<KeyRange>> {
-        let call = Call::Scan(tree, range.clone(), direction, limit as u64);
-        self.ask_rows(&call, batch)
+        let limit = limit.min(SCAN_BATCH_ROWS);
+        let call = |range: &KeyRange| Call::Scan(tree, range.clone(), direction, limit as u64);
+        let rest = self.ask_rows(&call(range), batch)?;
+        // Whoever reads as much as there is comes back.
+        if let (Some(rest), SCAN_BATCH_ROWS) = (&rest, limit) {
+            self.ask_early(call(rest))?;
+        }
+        Ok(rest)
     }
 
     fn scan_newest_in(
@@ -561,7 +551,7 @@ impl Reading for RemoteBranch {
 
 impl Locking for RemoteBranch {
     fn set_lock_timeout(&mut self, timeout: Duration) {
-        self.post(&Call::SetLockTimeout(timeout));
+        self.say(&Call::SetLockTimeout(timeout));
     }
 
     fn lock_row(
@@ -572,7 +562,37 @@ impl Locking for RemoteBranch {
         wait: LockWait,
         newest: &mut Vec<u8>,
     ) -> Result<LockedRow> {
+        if let Some((locked, found)) = self.ahead.take_locked(tree, key, strength) {
+            if locked == LockedRow::Changed {
+                *newest = found;
+            }
+            return Ok(locked);
+        }
         self.ask_locked(&Call::LockRow(tree, key.to_vec(), strength, wait), newest)
+    }
+
+    fn lock_ahead(
+        &mut self,
+        tree: TreeId,
+        keys: &[Key],
+        strength: RowLock,
+        wait: LockWait,
+    ) -> Result<()> {
+        let is_new = |key: &&Key| !self.ahead.has_locked(tree, key, strength);
+        let keys: Vec<_> = keys.iter().filter(is_new).cloned().collect();
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let all = match self.ask(&Call::LockRows(tree, keys.clone(), strength, wait))? {
+            Answer::AllLocked(all) => all,
+            _ => return unexpected(),
+        };
+        for (key, found) in keys.into_iter().zip(all) {
+            if found.0 != LockedRow::Skipped {
+                self.ahead.keep_locked(tree, key, strength, found);
+            }
+        }
+        Ok(())
     }
 
     fn lock_row_in_the_way(
@@ -619,11 +639,19 @@ impl Locking for RemoteBranch {
     }
 
     fn withdraw(&mut self, ticket: Ticket) {
-        self.post(&Call::Withdraw(ticket));
+        self.say(&Call::Withdraw(ticket));
     }
 
     fn lock_table(&mut self, tree: TreeId, mode: TableLock, wait: LockWait) -> Result<bool> {
-        self.ask_flag(&Call::LockTable(tree, mode, wait))
+        let is_it = |table: &(TreeId, TableLock, u32)| (table.0, table.1) == (tree, mode);
+        if self.tables.iter().any(is_it) {
+            return Ok(true);
+        }
+        let locked = self.ask_flag(&Call::LockTable(tree, mode, wait))?;
+        if locked && self.tables.len() < TABLES_MAX {
+            self.tables.push((tree, mode, self.last_savepoint));
+        }
+        Ok(locked)
     }
 }
 
@@ -641,11 +669,11 @@ impl Writing for RemoteBranch {
     }
 
     fn delete(&mut self, tree: TreeId, key: &[u8]) -> Result<()> {
-        self.ask_done(&Call::Delete(tree, key.to_vec()))
+        self.say_write(&Call::Delete(tree, key.to_vec()))
     }
 
     fn note_moved(&mut self, tree: TreeId, key: &[u8]) {
-        self.post(&Call::NoteMoved(tree, key.to_vec()));
+        self.say(&Call::NoteMoved(tree, key.to_vec()));
     }
 
     fn was_moved(&self, tree: TreeId, key: &[u8]) -> Result<bool> {
@@ -685,16 +713,18 @@ impl Building for RemoteBranch {
 impl Savepoints for RemoteBranch {
     fn savepoint(&mut self) -> Savepoint {
         self.last_savepoint += 1;
-        self.post(&Call::Savepoint(self.last_savepoint));
+        self.say(&Call::Savepoint(self.last_savepoint));
         Savepoint(self.last_savepoint)
     }
 
     fn rollback_to(&mut self, savepoint: Savepoint) {
-        self.post(&Call::RollbackTo(savepoint.0));
+        self.forget();
+        self.tables.retain(|(.., behind)| *behind < savepoint.0);
+        self.say(&Call::RollbackTo(savepoint.0));
     }
 
     fn release(&mut self, savepoint: Savepoint) {
-        self.post(&Call::Release(savepoint.0));
+        self.say(&Call::Release(savepoint.0));
     }
 }
 
@@ -707,10 +737,11 @@ impl Views for RemoteBranch {
     }
 
     fn swap_view(&mut self, view: ViewId) -> Result<()> {
+        self.forget();
         self.ask_done(&Call::SwapView(view.0))
     }
 
     fn drop_view(&mut self, view: ViewId) {
-        self.post(&Call::DropView(view.0));
+        self.say(&Call::DropView(view.0));
     }
 }

@@ -25,14 +25,16 @@ use std::task::Poll;
 
 use base::budget::Budget;
 use base::coro::{self, Interrupt, Interrupts};
-use base::engine::{Gate, LockManager, RowBatch, Savepoint, TxnOptions, ViewId};
+use base::engine::{
+    Gate, Inserted, LockManager, LockWait, Post, RowBatch, Savepoint, TxnOptions, ViewId,
+};
 use base::env::Stream;
 use base::ids::FIRST_GROUP;
-use base::{Debt, Durability, Error, ErrorClass, NodeId, Result, Term};
+use base::{Debt, Durability, Error, ErrorClass, NodeId, Result, Term, TreeId};
 use raft::planted::{is_planted, Bug};
 use spanning::SpanningId;
 
-use super::calls::{encode_answer, Answer, Call, Condition, Number};
+use super::calls::{encode_answer, Answer, Call, Condition, Number, Posted};
 use super::link::Connection;
 use super::prepare::{Handed, Prepared};
 use super::{Access, Branch, Branching};
@@ -168,6 +170,7 @@ async fn converse(
                     Ok(calls) if calls == [Call::Cancel] => {
                         // One that comes late is for what was answered meanwhile.
                         if mailbox.has_work() {
+                            mailbox.cancel_waiting();
                             interrupts.raise(Interrupt::Cancel);
                         }
                     }
@@ -217,6 +220,16 @@ async fn is_led_elsewhere(group: &Arc<Group>, node: NodeId, term: Term) {
 impl Mailbox {
     fn has_work(&self) -> bool {
         self.is_at_work.get() || !self.calls.borrow().is_empty()
+    }
+
+    /// What waits is not done any more, but it is answered.
+    fn cancel_waiting(&self) {
+        let mut calls = self.calls.borrow_mut();
+        for call in calls.iter_mut().filter_map(|frame| frame.last_mut()) {
+            if call.is_answered() {
+                *call = Call::Confirm;
+            }
+        }
     }
 
     /// The calls of the next frame; none when the transaction is to end.
@@ -285,9 +298,17 @@ struct Serving {
     /// In which its group is led; 0 where it has not begun.
     term: Term,
     savepoints: Vec<(Number, Savepoint)>,
+    /// What the savepoint that was made last is called.
+    last_savepoint: Number,
     views: Vec<(Number, ViewId)>,
-    /// How it or the statement at work has failed to begin, as long as nobody has heard of it.
+    /// How it or the statement at work has failed, before it was asked for anything: nothing goes on but by
+    /// another statement, or by going back.
     failed: Option<Error>,
+    /// What was wrong with a row that nobody waited for, and behind which savepoint: nothing goes on but by
+    /// going back to that or one before.
+    broken: Option<(Error, Number)>,
+    /// The rows that nobody waited for and that were taken; what has them; behind which savepoint.
+    taken: Vec<(Post, TreeId, Number)>,
     /// What the commit rests on.
     committed: Debt,
 }
@@ -375,14 +396,60 @@ impl Serving {
         if begins || matches!(call, Call::RollbackTo(_)) {
             self.failed = None;
         }
-        if let Some(error) = self.failed.take_if(|_| call.is_answered()) {
-            return Err(error);
+        if let Some(error) = self.failed.as_ref().filter(|_| call.is_answered()) {
+            return Err(error.clone());
+        }
+        let writes = matches!(call, Call::Post(..) | Call::Delete(..));
+        if let Some((error, _)) = &self.broken {
+            if writes || call.is_answered() {
+                return Err(error.clone());
+            }
         }
         let done = self.act(groups, call);
-        if begins {
-            self.failed = done.as_ref().err().cloned();
+        if let Err(error) = &done {
+            if begins {
+                self.failed = Some(error.clone());
+            }
+            if writes {
+                self.broken = Some((error.clone(), self.last_savepoint));
+            }
         }
         done
+    }
+
+    /// What was wrong behind a savepoint is so no longer.
+    fn go_back(&mut self, savepoint: Number) {
+        self.broken.take_if(|(_, behind)| *behind >= savepoint);
+        self.taken.retain(|(.., behind)| *behind < savepoint);
+    }
+
+    /// Writes a row that nobody waits for.
+    fn post(&mut self, post: Post, (tree, key): (TreeId, &[u8]), row: &Posted) -> Result<()> {
+        let access = self.access()?;
+        let written = match row {
+            Posted::Insert(row) => access.insert(tree, key, row)?,
+            Posted::InsertNew(row) => access.insert_new(tree, key, row)?,
+            Posted::Update(row) => access.update(tree, key, row)?,
+        };
+        if let Inserted::Duplicate(tree) = written {
+            self.taken.push((post, tree, self.last_savepoint));
+        }
+        Ok(())
+    }
+
+    /// The first of those that were taken, which are told with that.
+    fn taken_since(&mut self, since: Post) -> Option<(Post, TreeId)> {
+        let at = self.taken.partition_point(|(post, ..)| *post < since);
+        let first = self.taken.drain(at..).next();
+        first.map(|(post, tree, _)| (post, tree))
+    }
+
+    /// Nothing is committed of which nobody has heard that it is not written.
+    fn check_all_told(&self) -> Result<()> {
+        match self.taken.is_empty() {
+            true => Ok(()),
+            false => Err(Error::internal("nobody has asked for rows that were taken")),
+        }
     }
 
     /// What there is to say of a part, as soon as it is on disk here, or it is known anyhow what becomes
@@ -441,11 +508,13 @@ impl Serving {
             Call::Savepoint(number) => {
                 let own = self.access()?.savepoint();
                 self.savepoints.push((number, own));
+                self.last_savepoint = number;
                 Answer::Done
             }
             Call::RollbackTo(number) => {
                 let own = found(&self.savepoints, number)?;
                 self.access()?.rollback_to(own);
+                self.go_back(number);
                 self.savepoints.retain(|(name, _)| *name <= number);
                 Answer::Done
             }
@@ -509,10 +578,24 @@ impl Serving {
                 let is_there = self.access()?.get(tree, &key, &mut row)?;
                 Answer::Row(is_there.then_some(row))
             }
+            Call::GetAll(tree, keys) => {
+                let (access, mut all) = (self.access()?, Vec::with_capacity(keys.len()));
+                for key in &keys {
+                    let is_there = access.get(tree, key, &mut row)?;
+                    all.push(is_there.then(|| std::mem::take(&mut row)));
+                }
+                Answer::AllRows(all)
+            }
             Call::GetToLock(tree, key, strength) => {
                 let access = self.access()?;
-                let is_there = access.get_to_lock(tree, &key, strength, &mut row)?;
-                Answer::Row(is_there.then_some(row))
+                match access.get_to_lock(tree, &key, strength, &mut row)? {
+                    true => {
+                        let (wait, mut newest) = (LockWait::Block, Vec::new());
+                        let locked = access.lock_row(tree, &key, strength, wait, &mut newest)?;
+                        Answer::RowLocked(Some((row, locked, newest)))
+                    }
+                    false => Answer::RowLocked(None),
+                }
             }
             Call::Scan(tree, range, direction, limit) => {
                 let mut batch = RowBatch::default();
@@ -530,6 +613,21 @@ impl Serving {
                 let access = self.access()?;
                 let locked = access.lock_row(tree, &key, strength, wait, &mut row)?;
                 Answer::Locked(locked, row)
+            }
+            Call::LockRows(tree, keys, strength, wait) => {
+                let (access, mut all) = (self.access()?, Vec::with_capacity(keys.len()));
+                for key in &keys {
+                    let mut newest = Vec::new();
+                    match access.lock_row(tree, key, strength, wait, &mut newest) {
+                        Ok(locked) => all.push((locked, newest)),
+                        Err(error) if all.is_empty() => return Err(error),
+                        Err(error) => {
+                            self.failed = Some(error);
+                            break;
+                        }
+                    }
+                }
+                Answer::AllLocked(all)
             }
             Call::LockRowInTheWay(tree, key, strength) => {
                 let access = self.access()?;
@@ -569,12 +667,18 @@ impl Serving {
                 self.access()?.delete(tree, &key)?;
                 Answer::Done
             }
+            Call::Post(post, tree, key, row) => {
+                self.post(post, (tree, &key), &row)?;
+                Answer::Done
+            }
+            Call::Posted(since) => Answer::Taken(self.taken_since(since)),
             Call::WasMoved(tree, key) => Answer::Flag(self.access()?.was_moved(tree, &key)?),
             Call::IsWrittenByCommand(tree, key) => {
                 Answer::Flag(self.access()?.is_written_by_command(tree, &key))
             }
             Call::Build(build) => Answer::Built(self.access()?.build(&build)?),
             Call::PreparePart(preparing) => {
+                self.check_all_told()?;
                 if let Some(engine) = &self.engine {
                     engine.group().need(self.from);
                 }
@@ -585,6 +689,7 @@ impl Serving {
                 Answer::Prepared(self.prepared(preparing.id))
             }
             Call::Commit(durability) => {
+                self.check_all_told()?;
                 let committed = self.take()?.commit(durability)?;
                 self.over(committed);
                 Answer::Done

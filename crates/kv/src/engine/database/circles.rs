@@ -25,7 +25,7 @@ use base::engine::LockManager;
 use base::env::sleep;
 use base::{Result, SessionId};
 
-use super::super::branch::remote::{ask_blockers, Circles};
+use super::super::branch::place::{ask_blockers, Circles};
 use super::Database;
 
 /// After this a circle that was seen is looked for again.

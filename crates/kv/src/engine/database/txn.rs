@@ -25,9 +25,9 @@ use std::time::Duration;
 
 use base::engine::{
     AdvisoryLocking, Announced, Build, Building, Built, Direction, Inserted, Isolation, LockWait,
-    LockedRow, Locking, Notifying, Preparation, Reading, RowBatch, RowLock, Savepoint, Savepoints,
-    SnapshotSharing, TableLock, Ticket, Transaction, TxnOptions, TxnOutcome, ViewId, Views,
-    Writing,
+    LockedRow, Locking, Notifying, Post, Preparation, Reading, RowBatch, RowLock, Savepoint,
+    Savepoints, SnapshotSharing, TableLock, Ticket, Transaction, TxnOptions, TxnOutcome, ViewId,
+    Views, Write, Writing,
 };
 use base::ids::FIRST_GROUP;
 use base::{coro, Debt, Durability, Error, GroupId, Key, KeyRange, Result, TreeId, TxnId};
@@ -85,6 +85,8 @@ pub struct DatabaseTxn {
     has_begun: bool,
     /// Where something was announced last.
     announced_in: usize,
+    /// The row that was posted last.
+    last_post: Post,
     debt: Debt,
 }
 
@@ -105,6 +107,7 @@ impl DatabaseTxn {
             savepoints: Vec::new(),
             has_begun: false,
             announced_in: 0,
+            last_post: Post(0),
             debt: Debt::NONE,
         }
     }
@@ -454,6 +457,7 @@ impl Transaction for DatabaseTxn {
         self.options = options;
         self.savepoints.clear();
         self.has_begun = false;
+        self.last_post = Post(0);
         self.debt = Debt::NONE;
         self.first_is_shown = false;
         self.first().begin_again(options)
@@ -542,6 +546,21 @@ impl Reading for DatabaseTxn {
         self.in_branch(place, |txn| txn.get(tree, key, row))
     }
 
+    fn is_far(&self, tree: TreeId) -> bool {
+        let place = self.place_of(tree.group());
+        place.is_some_and(|place| !self.branch_ref(place).is_here())
+    }
+
+    fn read_ahead(&mut self, tree: TreeId, keys: &[Key]) -> Result<()> {
+        let place = self.see(tree.group())?;
+        self.in_branch(place, |txn| txn.read_ahead(tree, keys))
+    }
+
+    fn scan_ahead(&mut self, tree: TreeId, range: &KeyRange, direction: Direction) -> Result<()> {
+        let place = self.see(tree.group())?;
+        self.in_branch(place, |txn| txn.scan_ahead(tree, range, direction))
+    }
+
     fn get_to_lock(
         &mut self,
         tree: TreeId,
@@ -597,6 +616,17 @@ impl Locking for DatabaseTxn {
     ) -> Result<LockedRow> {
         let row = (tree, key);
         self.writing(row, |txn| txn.lock_row(tree, key, strength, wait, newest))
+    }
+
+    fn lock_ahead(
+        &mut self,
+        tree: TreeId,
+        keys: &[Key],
+        strength: RowLock,
+        wait: LockWait,
+    ) -> Result<()> {
+        let place = self.touch(tree.group())?;
+        self.in_branch(place, |txn| txn.lock_ahead(tree, keys, strength, wait))
     }
 
     fn lock_row_in_the_way(
@@ -680,6 +710,30 @@ impl Writing for DatabaseTxn {
 
     fn update(&mut self, tree: TreeId, key: &[u8], row: &[u8]) -> Result<Inserted> {
         self.writing((tree, key), |txn| txn.update(tree, key, row))
+    }
+
+    fn post(&mut self, tree: TreeId, key: &[u8], write: Write<'_>) -> Result<Option<Post>> {
+        let place = self.touch(Self::group_of(tree, key))?;
+        let post = Post(self.last_post.0 + 1);
+        let posted = self.branch(place).post_write(post, tree, key, write);
+        self.owe_branch(place);
+        Ok(posted?.then(|| {
+            self.last_post = post;
+            post
+        }))
+    }
+
+    fn posted(&mut self, since: Post) -> Result<Option<(Post, TreeId)>> {
+        for one in &mut self.joined {
+            one.branch.begin_to_hear(since)?;
+        }
+        let mut first: Option<(Post, TreeId)> = None;
+        for one in &mut self.joined {
+            let taken = one.branch.hear_posted(since)?;
+            first = first.into_iter().chain(taken).min_by_key(|(post, _)| *post);
+        }
+        self.owe_all();
+        Ok(first)
     }
 
     fn delete(&mut self, tree: TreeId, key: &[u8]) -> Result<()> {

@@ -12,6 +12,7 @@ use crate::session::in_use::Using;
 use crate::session::{Format, Session, Sink};
 use catalog::RelationKind;
 use execution::exec::foreign;
+use execution::exec::posted;
 use execution::exec::program::Evaluate;
 use execution::exec::write::InsertCursor;
 use execution::exec::Exec;
@@ -83,7 +84,12 @@ impl Session {
             let loaded = Loader::new(insert, &how, writer).run(&mut rows, sink, &mut cx);
             let looked = match loaded {
                 Ok(()) => foreign::finish(&mut cx),
-                Err(error) => Err(rows.explain(error)),
+                Err(error) => {
+                    if let Some(number) = cx.posted.failed {
+                        rows.look_back(number);
+                    }
+                    Err(rows.explain(error))
+                }
             };
             (looked, cx.written)
         });
@@ -212,6 +218,7 @@ impl<'p> Loader<'p> {
             }
         }
         self.write(rows, cx)?;
+        posted::settle(cx)?;
         self.writer.end(cx)
     }
 
@@ -235,6 +242,7 @@ impl<'p> Loader<'p> {
             if number != rows.number() || !InsertCursor::fires_before_rows(self.insert) {
                 rows.look_back(number);
             }
+            cx.posted.label = number;
             if self.writer.write_checked(row, cx)?.is_some() {
                 cx.note_written();
                 cx.tick()?;

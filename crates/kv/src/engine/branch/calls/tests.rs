@@ -1,8 +1,9 @@
 //! Calls and answers, there and back.
 
 use super::*;
-use base::engine::IndexColumn;
+use base::engine::{IndexColumn, IndexDescriptor, Isolation, LockTarget, Rekeyed, RowKey};
 use base::key::{ColumnOrder, KeyKind};
+use base::{Lsn, Position};
 use spanning::{Participant, SpanningId};
 
 const TREE: TreeId = TreeId(20_000);
@@ -80,6 +81,13 @@ fn calls() -> Vec<Call> {
         Call::Scan(TREE, KeyRange::all(), forward, 10),
         Call::ScanNewest(TREE, KeyRange::prefix(b"k"), backward, u64::MAX),
         Call::LockRow(TREE, key(), RowLock::Share, LockWait::Skip),
+        Call::LockRows(
+            TREE,
+            vec![key(), b"k2".to_vec()],
+            RowLock::Update,
+            LockWait::Skip,
+        ),
+        Call::GetAll(TREE, vec![key(), Vec::new()]),
         Call::LockRowInTheWay(TREE, key(), RowLock::NoKeyUpdate),
         Call::LockKey(TREE, key(), RowLock::KeyShare, LockWait::NoWait),
         Call::WaitForKey(TREE, key(), RowLock::Update),
@@ -94,6 +102,10 @@ fn calls() -> Vec<Call> {
         Call::InsertNew(TREE, key(), Vec::new()),
         Call::Update(TREE, key(), b"row".to_vec()),
         Call::Delete(TREE, key()),
+        Call::Post(Post(1), TREE, key(), Posted::Insert(b"row".to_vec())),
+        Call::Post(Post(2), TREE, key(), Posted::InsertNew(Vec::new())),
+        Call::Post(Post(300), TREE, key(), Posted::Update(b"row".to_vec())),
+        Call::Posted(Post(2)),
         Call::WasMoved(TREE, key()),
         Call::IsWrittenByCommand(TREE, key()),
         Call::Build(build()),
@@ -177,6 +189,19 @@ fn answers_come_back() {
         Ok(Answer::Rows(batch, Some(KeyRange::point(b"c")))),
         Ok(Answer::Rows(RowBatch::default(), None)),
         Ok(Answer::Locked(LockedRow::Changed, b"newest".to_vec())),
+        Ok(Answer::AllRows(vec![None, Some(b"row".to_vec())])),
+        Ok(Answer::RowLocked(None)),
+        Ok(Answer::RowLocked(Some((
+            b"row".to_vec(),
+            LockedRow::Unchanged,
+            Vec::new(),
+        )))),
+        Ok(Answer::AllLocked(vec![
+            (LockedRow::Gone, Vec::new()),
+            (LockedRow::Changed, b"newest".to_vec()),
+        ])),
+        Ok(Answer::Taken(None)),
+        Ok(Answer::Taken(Some((Post(3), TREE)))),
         Ok(Answer::Ticket(Ticket::ALONE)),
         Ok(Answer::Announced(vec![Announced {
             name: b"n".to_vec(),
