@@ -52,11 +52,13 @@ pub enum Bug {
     ReadsChanged,
     /// A part of a transaction across groups counts as committed once its leader has appended it.
     PartUncommitted,
+    /// A transaction forgets what it has posted to another node and has not heard of.
+    PostedForgotten,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 21] = [
+    pub const ALL: [Bug; 22] = [
         Bug::AckBeforeFlush,
         Bug::LeaseByLibrary,
         Bug::VoteAfterRestart,
@@ -78,6 +80,7 @@ impl Bug {
         Bug::LengthUnchecked,
         Bug::ReadsChanged,
         Bug::PartUncommitted,
+        Bug::PostedForgotten,
     ];
 
     /// Its name on the command line and in records.
@@ -104,6 +107,7 @@ impl Bug {
             Bug::LengthUnchecked => "length-unchecked",
             Bug::ReadsChanged => "reads-changed",
             Bug::PartUncommitted => "part-uncommitted",
+            Bug::PostedForgotten => "posted-forgotten",
         }
     }
 

@@ -183,6 +183,16 @@ pub trait Locking {
     /// Takes back what was announced last, if nothing of it was written.
     fn withdraw(&mut self, ticket: Ticket);
 
+    /// Tables that will be locked next, in this order, waiting for them: those of other nodes' groups are
+    /// locked now, all at once, as far as nobody is in the way, and [`Locking::lock_table`] then knows of them.
+    ///
+    /// # Errors
+    /// As there.
+    fn lock_tables_ahead(&mut self, tables: &[(TreeId, TableLock)]) -> Result<()> {
+        let _ = tables;
+        Ok(())
+    }
+
     /// Locks a table (or any object that has a tree) until the end of the transaction.
     fn lock_table(&mut self, tree: TreeId, mode: TableLock, wait: LockWait) -> Result<bool>;
 }

@@ -599,6 +599,12 @@ impl Locking for LocalTransaction {
         self.inner().withdraw(ticket);
     }
 
+    fn lock_tables_ahead(&mut self, tables: &[(TreeId, TableLock)]) -> Result<()> {
+        let others = tables.iter().filter(|(tree, _)| *tree < FIRST_TREE);
+        let others: Vec<_> = others.copied().collect();
+        self.inner().lock_tables_ahead(&others)
+    }
+
     fn lock_table(&mut self, tree: TreeId, mode: TableLock, wait: LockWait) -> Result<bool> {
         let local = tree >= FIRST_TREE;
         self.has_used |= local;

@@ -22,6 +22,7 @@ use base::{Key, Result, TreeId};
 use super::cursor::Cursor;
 use super::{partition, Exec};
 use crate::kept::row_bytes;
+use catalog::RelationKind;
 use planner::plan::{Plan, Row, Target};
 use types::Datum;
 
@@ -47,7 +48,7 @@ impl<'p> LockedAhead<'p> {
         target: &'p Target,
         strength: RowLock,
     ) -> LockedAhead<'p> {
-        let is_plain = target.triggers.is_none() && target.table.kind.has_rows();
+        let is_plain = target.triggers.is_none() && target.table.kind != RelationKind::View;
         LockedAhead {
             input,
             target,

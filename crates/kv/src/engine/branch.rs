@@ -32,7 +32,8 @@ pub(super) mod serve;
 use std::sync::Arc;
 
 use base::engine::{
-    Building, Locking, Post, Reading, Savepoints, Transaction, TxnOptions, Views, Write, Writing,
+    Building, Locking, Post, Reading, Savepoints, TableLock, Transaction, TxnOptions, Views, Write,
+    Writing,
 };
 use base::{Debt, Durability, Error, GroupId, Result, Timestamp, TreeId};
 use spanning::Participant;
@@ -161,6 +162,22 @@ pub trait Branching {
     /// # Errors
     /// As there.
     fn is_safe(&mut self) -> Result<bool>;
+
+    /// [`Branching::lock_tables`] is called next: what takes a message is asked now.
+    ///
+    /// # Errors
+    /// As there.
+    fn begin_to_lock(&mut self, _tables: &[(TreeId, TableLock)]) -> Result<()> {
+        Ok(())
+    }
+
+    /// As [`Locking::lock_tables_ahead`].
+    ///
+    /// # Errors
+    /// As there.
+    fn lock_tables(&mut self, _tables: &[(TreeId, TableLock)]) -> Result<()> {
+        Ok(())
+    }
 
     /// As [`Writing::post`], under a number of the transaction; whether it was.
     ///

@@ -114,6 +114,9 @@ impl Session {
             if is_read_only {
                 check_reads_only(bound)?;
             }
+            if bound.locks.len() > 1 {
+                open.txn.lock_tables_ahead(&bound.locks)?;
+            }
             for (tree, mode) in &bound.locks {
                 let locked = open.txn.lock_table(*tree, *mode, LockWait::Block);
                 locked.map_err(|error| named(error, &planned.catalog))?;

@@ -226,6 +226,10 @@ fn load(
 /// The bytes of the first frame, as far as they are there.
 fn read_start(segment: &Segment) -> Result<Vec<u8>> {
     let behind = segment.bytes.saturating_sub(SEGMENT_HEADER);
+    if behind == 0 {
+        // One that was made in a hurry, and lost its length when the machine did.
+        return Ok(Vec::new());
+    }
     let head = read(segment, SEGMENT_HEADER, behind.min(HEADER_MAX as u64))?;
     match start_len(&head) {
         Some(len) => read(segment, SEGMENT_HEADER, behind.min(len as u64)),

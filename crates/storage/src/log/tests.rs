@@ -285,6 +285,25 @@ fn a_segment_that_is_shorter_than_it_was_made_is_damage() {
 }
 
 #[test]
+fn a_segment_that_was_made_in_a_hurry_may_have_lost_its_header() {
+    let env = TestEnv::new();
+    let (log, _) = open(&env);
+    log.append(vec![entry(1, 1, 200)], None).unwrap();
+    block_on(log.flush()).unwrap();
+    drop(log);
+    for bytes in [0, 10, SEGMENT_HEADER] {
+        let name = crate::log::segment::name("log", 9);
+        let mode = base::env::OpenMode::Create;
+        env.disk()
+            .open(&name, mode)
+            .unwrap()
+            .set_len(bytes)
+            .unwrap();
+        assert_eq!(open(&env).1.last, position(1, 1), "{bytes}");
+    }
+}
+
+#[test]
 fn bytes_that_are_gone_from_a_sealed_log_are_damage() {
     for is_sealed in [true, false] {
         let env = TestEnv::new();

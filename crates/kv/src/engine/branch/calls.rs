@@ -123,6 +123,8 @@ pub(super) enum Call {
     Announced(TreeId, Vec<u8>, Ticket),
     WaitForAnnounced(Announced),
     LockTable(TreeId, TableLock, LockWait),
+    /// The same of several, of which those are left out that somebody else has.
+    LockTables(Vec<(TreeId, TableLock)>),
     Insert(TreeId, Key, Vec<u8>),
     InsertNew(TreeId, Key, Vec<u8>),
     Update(TreeId, Key, Vec<u8>),
@@ -175,6 +177,7 @@ pub(super) enum Posted {
 pub(super) enum Answer {
     Done,
     Flag(bool),
+    Flags(Vec<bool>),
     Timestamp(Option<Timestamp>),
     Row(Option<Vec<u8>>),
     AllRows(Vec<Option<Vec<u8>>>),
@@ -370,6 +373,13 @@ impl Call {
                 put_one_of(out, &WAITS, wait);
                 36
             }
+            Call::LockTables(tables) => {
+                put_all(out, tables, |out, (tree, mode)| {
+                    put_tree(out, *tree);
+                    put_one_of(out, &TABLE_LOCKS, mode);
+                });
+                51
+            }
             Call::Insert(tree, key, row) => {
                 put_row(out, *tree, key);
                 put_bytes(out, row);
@@ -479,6 +489,7 @@ impl Call {
             34 => Call::Announced(tree(r)?, owned(r)?, ticket(r)?),
             35 => Call::WaitForAnnounced(announced(r)?),
             36 => Call::LockTable(tree(r)?, one_of(r, &TABLE_LOCKS)?, one_of(r, &WAITS)?),
+            51 => Call::LockTables(all(r, |r| Ok((tree(r)?, one_of(r, &TABLE_LOCKS)?)))?),
             37 => Call::Insert(tree(r)?, owned(r)?, owned(r)?),
             38 => Call::InsertNew(tree(r)?, owned(r)?, owned(r)?),
             39 => Call::Update(tree(r)?, owned(r)?, owned(r)?),
@@ -533,6 +544,10 @@ fn encoded(answer: &Result<Answer>, condition: &Condition) -> Vec<u8> {
         Ok(Answer::Flag(flag)) => {
             put_flag(&mut out, *flag);
             2
+        }
+        Ok(Answer::Flags(flags)) => {
+            put_all(&mut out, flags, |out, flag| put_flag(out, *flag));
+            20
         }
         Ok(Answer::Timestamp(timestamp)) => {
             put_flag(&mut out, timestamp.is_some());
@@ -659,6 +674,7 @@ pub(super) fn decode_answer(frame: &[u8]) -> Result<(Result<Answer>, Condition)>
         0 => return Ok((Err(error(r)?), condition)),
         1 => Answer::Done,
         2 => Answer::Flag(flag(r)?),
+        20 => Answer::Flags(all(r, flag)?),
         4 => {
             let (is_there, timestamp) = (flag(r)?, Timestamp(r.signed()?));
             Answer::Timestamp(Some(timestamp).filter(|_| is_there))

@@ -34,6 +34,7 @@ use base::engine::{
 };
 use base::limits::SCAN_BATCH_ROWS;
 use base::{Debt, Durability, Error, GroupId, Key, KeyRange, Result, Term, Timestamp, TreeId};
+use raft::planted::{is_planted, Bug};
 use spanning::Participant;
 
 use super::ahead::Ahead;
@@ -213,6 +214,13 @@ impl RemoteBranch {
         self.debt.merge(&condition.debt);
         self.condition = condition;
         answer
+    }
+
+    /// A table is locked.
+    fn note_table(&mut self, tree: TreeId, mode: TableLock) {
+        if self.tables.len() < TABLES_MAX {
+            self.tables.push((tree, mode, self.last_savepoint));
+        }
     }
 
     /// Has something written by what goes along with the next call.
@@ -404,6 +412,21 @@ impl Branching for RemoteBranch {
         self.ask_flag(&Call::IsSafe)
     }
 
+    fn begin_to_lock(&mut self, tables: &[(TreeId, TableLock)]) -> Result<()> {
+        self.ask_early(Call::LockTables(tables.to_vec()))
+    }
+
+    fn lock_tables(&mut self, tables: &[(TreeId, TableLock)]) -> Result<()> {
+        let locked = match self.ask(&Call::LockTables(tables.to_vec()))? {
+            Answer::Flags(locked) => locked,
+            _ => return unexpected(),
+        };
+        for ((tree, mode), _) in tables.iter().zip(locked).filter(|(_, locked)| *locked) {
+            self.note_table(*tree, *mode);
+        }
+        Ok(())
+    }
+
     fn post_write(
         &mut self,
         post: Post,
@@ -432,8 +455,9 @@ impl Branching for RemoteBranch {
     }
 
     fn stake(&self) -> Stake {
+        let has_posted = self.has_posted && !is_planted(Bug::PostedForgotten);
         Stake {
-            has_written: self.has_posted || self.condition.stake.has_written,
+            has_written: has_posted || self.condition.stake.has_written,
             ..self.condition.stake
         }
     }
@@ -648,8 +672,8 @@ impl Locking for RemoteBranch {
             return Ok(true);
         }
         let locked = self.ask_flag(&Call::LockTable(tree, mode, wait))?;
-        if locked && self.tables.len() < TABLES_MAX {
-            self.tables.push((tree, mode, self.last_savepoint));
+        if locked {
+            self.note_table(tree, mode);
         }
         Ok(locked)
     }

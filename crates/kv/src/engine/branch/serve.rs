@@ -654,6 +654,11 @@ impl Serving {
             Call::LockTable(tree, mode, wait) => {
                 Answer::Flag(self.access()?.lock_table(tree, mode, wait)?)
             }
+            Call::LockTables(tables) => {
+                let access = self.access()?;
+                let lock = |(tree, mode)| access.lock_table(tree, mode, LockWait::Skip);
+                Answer::Flags(tables.into_iter().map(lock).collect::<Result<_>>()?)
+            }
             Call::Insert(tree, key, row) => {
                 Answer::Inserted(self.access()?.insert(tree, &key, &row)?)
             }

@@ -21,6 +21,7 @@
 //! - A commit is appended in one group only when all that it owes in others is committed there.
 //! - Whoever has locked rows for a commit takes part in it, so that a later leader locks them too.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use base::engine::{
@@ -680,6 +681,54 @@ impl Locking for DatabaseTxn {
     fn withdraw(&mut self, ticket: Ticket) {
         let place = self.announced_in;
         self.branch(place).access().withdraw(ticket);
+    }
+
+    fn lock_tables_ahead(&mut self, tables: &[(TreeId, TableLock)]) -> Result<()> {
+        let mut by_group: BTreeMap<GroupId, Vec<(TreeId, TableLock)>> = BTreeMap::new();
+        for table in tables
+            .iter()
+            .filter(|(tree, _)| tree.group() != FIRST_GROUP)
+        {
+            by_group.entry(table.0.group()).or_default().push(*table);
+        }
+        // One table of one group is one message anyhow.
+        if by_group.values().map(Vec::len).sum::<usize>() < 2 {
+            return Ok(());
+        }
+        let options = self.options_of_others();
+        let mut places = Vec::new();
+        for group in by_group.keys() {
+            let place = match self.place_of(*group) {
+                Some(place) => place,
+                None => match self.database.clone().try_branch(*group, options)? {
+                    Some(branch) => {
+                        self.add(branch);
+                        self.joined.len()
+                    }
+                    None => continue,
+                },
+            };
+            places.push(place);
+        }
+        for place in &places {
+            let branch = self.branch(*place);
+            let wanted = &by_group[&branch.group()];
+            branch.begin_to_lock(wanted)?;
+        }
+        let mut asked = Ok(());
+        for place in places {
+            let branch = self.branch(place);
+            let locked = branch.lock_tables(&by_group[&branch.group()]);
+            // Where somebody else leads it meanwhile, whoever locks the table finds out.
+            let is_ours = branch.has_begun();
+            self.owe_branch(place);
+            asked = asked.and(locked.or_else(|error| match is_ours {
+                true => Err(error),
+                false => Ok(()),
+            }));
+        }
+        self.joined.retain(|one| one.branch.has_begun());
+        asked
     }
 
     fn lock_table(&mut self, tree: TreeId, mode: TableLock, wait: LockWait) -> Result<bool> {
