@@ -311,3 +311,17 @@ insert into stock.digits values (4), (13);
 create index on stock.digits ((n operator(stock.===) 1)) where n operator(stock.!==) 2;
 create view stock.digits_alike as select n, n operator(stock.===) any (array[3, 5]) as some, operator(stock.@@@) n as below from stock.digits where n operator(stock.!==) 9;
 create function stock.in_body(n integer) returns boolean language sql return n operator(stock.===) 3;
+
+-- How columns are kept, what tables are clustered on, tables of a type.
+create table letters (id int primary key, ink text, seal text compression lz4, wax numeric, tags text[]);
+alter table letters alter ink set storage external, alter seal set compression pglz, alter wax set storage plain, alter tags set storage main;
+create index letters_wax on letters (wax);
+alter table letters cluster on letters_wax;
+insert into letters values (1, repeat('ink', 3000), repeat('seal', 2000), 1.5, '{a,b}');
+create materialized view sealed as select id, seal from letters;
+create unique index sealed_id on sealed (id);
+alter materialized view sealed alter seal set storage external;
+alter materialized view sealed cluster on sealed_id;
+create type badge as (guest int, seat text, fee numeric(5,2));
+create table guests of badge (guest with options primary key, seat with options not null default 'x', constraint fair check (fee > 0));
+insert into guests values (1, 'a', 2.5);

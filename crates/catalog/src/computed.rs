@@ -183,7 +183,14 @@ impl Index {
     pub fn shown_columns(&self, table: &Table) -> Vec<Column> {
         let plain = |place: usize| {
             let column = &table.columns[place];
-            (column.name.clone(), column.type_id, column.typmod)
+            Column {
+                name: column.name.clone(),
+                type_id: column.type_id,
+                typmod: column.typmod,
+                said_storage: column.said_storage,
+                compression: column.compression,
+                ..Column::default()
+            }
         };
         let keys = (0..self.key_count()).map(|place| match self.key_column(place) {
             Some(column) => plain(column),
@@ -193,20 +200,25 @@ impl Index {
                     type_id,
                     typmod,
                     ..
-                }) => (name.clone(), *type_id, *typmod),
-                _ => (String::new(), TypeId::UNKNOWN, -1),
+                }) => Column {
+                    name: name.clone(),
+                    type_id: *type_id,
+                    typmod: *typmod,
+                    ..Column::default()
+                },
+                _ => Column {
+                    type_id: TypeId::UNKNOWN,
+                    typmod: -1,
+                    ..Column::default()
+                },
             },
         });
         let included = self.include.iter().map(|place| plain(*place));
         let mut columns: Vec<Column> = Vec::new();
-        for (base, type_id, typmod) in keys.chain(included) {
-            let name = numbered(base, |name| columns.iter().any(|own| own.name == name));
-            columns.push(Column {
-                name,
-                type_id,
-                typmod,
-                ..Column::default()
-            });
+        for mut column in keys.chain(included) {
+            let base = std::mem::take(&mut column.name);
+            column.name = numbered(base, |name| columns.iter().any(|own| own.name == name));
+            columns.push(column);
         }
         columns
     }

@@ -646,6 +646,7 @@ fn table_dependencies(table: &Table, edges: &mut Edges) {
     for parent in table.inherits_from() {
         edges.add(own, DependencyKind::Normal, Object::Relation(*parent));
     }
+    edges.add_type(own, table.of_type);
     if let Some(of) = &table.partition_of {
         edges.add(own, Auto, Object::Relation(of.parent));
         for (own, above) in &of.parts {

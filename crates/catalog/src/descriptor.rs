@@ -14,13 +14,13 @@ use super::sequence::{self, Sequence};
 use super::trigger;
 use super::view::{self, View};
 use super::{
-    checked, computed, exclusion, foreign, index_form, Check, Column, Identity, Index, IndexForm,
-    IndexedColumn, RelationKind, Table,
+    checked, computed, exclusion, foreign, index_form, Check, Column, Compression, Identity, Index,
+    IndexForm, IndexedColumn, RelationKind, Storage, Table,
 };
 use types::TypeId;
 
 /// The version of this encoding.
-const FORMAT: u64 = 14;
+const FORMAT: u64 = 15;
 
 /// The oldest that is read as well; any other is refused.
 const FORMAT_OLDEST: u64 = 4;
@@ -49,6 +49,9 @@ const FORMAT_OF_INHERITANCE: u64 = 13;
 /// Older ones end before rules.
 const FORMAT_OF_RULES: u64 = 14;
 
+// Of format 15 are those whose columns may say how they are kept, whose indexes may be clustered on, and which
+// may be OF a type, by flags that older ones never have.
+
 /// The row of a table.
 pub fn encode(table: &Table) -> Vec<u8> {
     let mut out = Vec::new();
@@ -75,11 +78,15 @@ pub fn encode(table: &Table) -> Vec<u8> {
         let has_collation = column.collation != 0;
         let has_domain = column.domain != TypeId::NONE;
         let has_options = !column.options.is_empty();
+        let storage = column.said_storage.map_or(0, Storage::letter);
+        let compression = column.compression.map_or(0, Compression::letter);
+        let has_storage = (storage, compression) != (0, 0);
         out.push(
             u8::from(column.generated)
                 | u8::from(has_collation) << 1
                 | u8::from(has_domain) << 2
-                | u8::from(has_options) << 3,
+                | u8::from(has_options) << 3
+                | u8::from(has_storage) << 4,
         );
         if has_collation {
             put_varint(&mut out, u64::from(column.collation));
@@ -89,6 +96,9 @@ pub fn encode(table: &Table) -> Vec<u8> {
         }
         if has_options {
             put_options(&mut out, &column.options);
+        }
+        if has_storage {
+            out.extend_from_slice(&[storage, compression]);
         }
         put_varint(&mut out, column.generated_from.len() as u64);
         for place in &column.generated_from {
@@ -107,7 +117,8 @@ pub fn encode(table: &Table) -> Vec<u8> {
                 | u8::from(index.nulls_equal) << 1
                 | u8::from(index.checked.is_some()) << 2
                 | u8::from(index.exclusion.is_some()) << 3
-                | u8::from(!index.form.collations.is_empty()) << 4,
+                | u8::from(!index.form.collations.is_empty()) << 4
+                | u8::from(index.clustered) << 5,
         );
         if !index.form.collations.is_empty() {
             put_varint(&mut out, index.form.collations.len() as u64);
@@ -156,8 +167,12 @@ pub fn encode(table: &Table) -> Vec<u8> {
     out.push(
         u8::from(table.row_security)
             | u8::from(table.force_row_security) << 1
-            | u8::from(table.unlogged) << 2,
+            | u8::from(table.unlogged) << 2
+            | u8::from(table.of_type != TypeId::NONE) << 3,
     );
+    if table.of_type != TypeId::NONE {
+        put_varint(&mut out, u64::from(table.of_type.0));
+    }
     put_varint(&mut out, table.policies.len() as u64);
     for policy in &table.policies {
         policy::put(&mut out, policy);
@@ -257,6 +272,9 @@ pub fn decode(row: &[u8]) -> Result<Table> {
         table.row_security = flags & 1 != 0;
         table.force_row_security = flags & 2 != 0;
         table.unlogged = flags & 4 != 0;
+        if flags & 8 != 0 {
+            table.of_type = TypeId(reader.varint_as()?);
+        }
         table.policies = read_list(&mut reader, policy::read)?;
     }
     if format >= FORMAT_OF_TRIGGERS {
@@ -305,6 +323,10 @@ fn read_column(reader: &mut Reader<'_>) -> Result<Column> {
     if flags & 8 != 0 {
         column.options = read_options(reader)?;
     }
+    if flags & 16 != 0 {
+        column.said_storage = Storage::of_letter(reader.u8()?);
+        column.compression = Compression::of_letter(reader.u8()?);
+    }
     Ok(Column {
         generated_from: read_list(reader, |reader| reader.varint_as())?,
         dropped: reader.u8()? != 0,
@@ -333,7 +355,8 @@ fn read_options(reader: &mut Reader<'_>) -> Result<Vec<(String, String)>> {
 fn read_index(reader: &mut Reader<'_>, format: u64) -> Result<Index> {
     let (oid, name) = (reader.varint_as()?, reader.str()?.to_owned());
     let primary = reader.u8()? != 0;
-    // 1: unique; 2: NULLs are equal; 4: checked later; 8: of an exclusion constraint; 16: with collations.
+    // 1: unique; 2: NULLs are equal; 4: checked later; 8: of an exclusion constraint; 16: with collations;
+    // 32: clustered on.
     let unique = reader.u8()?;
     let collations = match unique & 16 {
         0 => Vec::new(),
@@ -353,6 +376,7 @@ fn read_index(reader: &mut Reader<'_>, format: u64) -> Result<Index> {
         primary,
         unique: unique & 1 != 0,
         nulls_equal: unique & 2 != 0,
+        clustered: unique & 32 != 0,
         checked,
         exclusion,
         constraint: reader.varint_as()?,
@@ -439,6 +463,7 @@ mod tests {
             exclusion: None,
             constraint: 0,
             tree: TreeId(16_401),
+            clustered: false,
             columns: Vec::new(),
             include: Vec::new(),
             computed: Some(Box::new(Computed {
@@ -480,6 +505,8 @@ mod tests {
                 dropped: false,
                 missing: Some(vec![0, 0, 0, 7]),
                 options: vec![("n_distinct".to_owned(), "-0.5".to_owned())],
+                said_storage: Some(Storage::External),
+                compression: None,
             }],
             indexes: vec![
                 Index {
@@ -492,6 +519,7 @@ mod tests {
                     exclusion: None,
                     constraint: 16_386,
                     tree: TreeId(16_400),
+                    clustered: true,
                     columns: vec![IndexedColumn {
                         column: 0,
                         order: ColumnOrder::ASCENDING,
@@ -629,6 +657,7 @@ mod tests {
                 local_columns: vec![1],
                 local_checks: vec![16_406],
             })),
+            of_type: TypeId::own(types::OwnKind::Composite, 8).unwrap(),
             rules: vec![Rule {
                 oid: 16_407,
                 name: "also".to_owned(),
@@ -660,6 +689,8 @@ mod tests {
         let row = encode(&table);
         let mut bytes = Row::parse(&row).unwrap().column(0).unwrap().to_vec();
         let as_row = |bytes: &[u8]| RowBuilder::new(1).value(bytes).finish();
+        bytes[0] = FORMAT_OF_RULES as u8;
+        assert_eq!(decode(&as_row(&bytes)).unwrap(), table);
         // Without the rules at its end.
         bytes.pop();
         bytes[0] = FORMAT_OF_INHERITANCE as u8;

@@ -37,6 +37,7 @@ pub mod checked;
 pub mod cluster;
 pub mod collation;
 pub mod collation_store;
+pub mod column_storage;
 pub mod composite;
 pub mod computed;
 pub mod configuration;
@@ -94,6 +95,7 @@ use default_acl::DefaultAcl;
 pub use cast::{CastHow, Casts, OwnCast};
 pub use checked::Checked;
 pub use collation::Collation;
+pub use column_storage::{Compression, Storage};
 pub use computed::{Computed, ComputedKey, KeyOrder, KeySource};
 pub use depend::{Dependency, DependencyKind, Object};
 pub use domain::{Domain, DomainCheck};
@@ -342,6 +344,8 @@ pub struct Table {
     pub foreign_parts: Vec<ForeignPart>,
     /// From whom it inherits and who inherits from it, if there is anything to say of that.
     pub inheritance: Option<Box<Inheritance>>,
+    /// The composite type that it is a table OF; none if 0.
+    pub of_type: TypeId,
 }
 
 /// A column of a table.
@@ -377,6 +381,10 @@ pub struct Column {
     pub missing: Option<Vec<u8>>,
     /// What ALTER COLUMN … SET (…) has said, in that order.
     pub options: Vec<(String, String)>,
+    /// What was said of how its values are kept; that of its type if nothing.
+    pub said_storage: Option<Storage>,
+    /// By which method they are to be compressed, if that was said.
+    pub compression: Option<Compression>,
 }
 
 impl Column {
@@ -386,6 +394,12 @@ impl Column {
             TypeId::NONE => (self.type_id, self.typmod),
             domain => (domain, types::NO_TYPMOD),
         }
+    }
+
+    /// How its values are kept.
+    pub fn storage(&self) -> Storage {
+        let said = self.said_storage;
+        said.unwrap_or_else(|| Storage::of_type(self.type_id))
     }
 
     /// How many values ANALYZE is to take the column to have, as [`ColumnStatistics::distinct`] says it.
@@ -429,6 +443,8 @@ pub struct Index {
     pub exclusion: Option<Box<Exclusion>>,
     /// Its entries; for the primary key the tree of the table.
     pub tree: TreeId,
+    /// Whether CLUSTER without USING is by it.
+    pub clustered: bool,
     /// Its columns, most significant first; none if it is a computed one.
     pub columns: Vec<IndexedColumn>,
     /// The places of columns that it only includes.

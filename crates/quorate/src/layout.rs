@@ -38,9 +38,10 @@ use crate::Failure;
 /// transactions across groups; format 11: trees that lie in further groups, builds that are prepared;
 /// format 12: the types of extensions `vector` and `ltree`, in rows and keys; format 13: collations of ICU and
 /// of one's own; format 14: large objects, operators of one's own, and
-/// tables that inherit from others; format 15: points and other shapes, amounts of money; format 16: rules).
+/// tables that inherit from others; format 15: points and other shapes, amounts of money; format 16: rules; format 17: how columns are kept, indexes
+/// that are clustered on, tables of types).
 /// `tests/directories` keeps a directory of an older format for each raise from format 4 on.
-pub const FORMAT: u32 = 16;
+pub const FORMAT: u32 = 17;
 
 /// See [`FORMAT`].
 const FORMAT_OLDEST: u32 = 2;

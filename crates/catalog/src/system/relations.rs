@@ -112,6 +112,7 @@ fn read_index(line: &str, table: &Table) -> Index {
     };
     let oid: u32 = oid.parse().expect("an oid");
     Index {
+        clustered: false,
         oid,
         name: (*name).to_owned(),
         primary: *kind == "p",

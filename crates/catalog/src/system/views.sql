@@ -338,8 +338,11 @@ select current_database() as table_catalog, n.nspname as table_schema, c.relname
   case c.relkind when 'v' then 'VIEW' when 'f' then 'FOREIGN' else 'BASE TABLE' end as table_type,
   case when c.relkind in ('r', 'p') or pg_relation_is_updatable(c.oid, false) & 8 = 8
     then 'YES' else 'NO' end as is_insertable_into,
-  'NO' as is_typed
+  case when t.oid is not null then current_database() end as user_defined_type_catalog,
+  nt.nspname as user_defined_type_schema, t.typname as user_defined_type_name,
+  case when t.oid is not null then 'YES' else 'NO' end as is_typed
 from pg_class c join pg_namespace n on n.oid = c.relnamespace
+  left join pg_type t on t.oid = c.reloftype left join pg_namespace nt on nt.oid = t.typnamespace
 where c.relkind in ('r', 'v', 'f', 'p')
   and (pg_has_role(c.relowner, 'USAGE')
     or has_table_privilege(c.oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER')

@@ -7,9 +7,10 @@
 //!   id 3 │ note ▪ number 17, 150,000 bytes ─────► 17, 2 │ piece
 //! ```
 //!
-//! A value of more than [`SHORT_VALUE_BYTES_MAX`] bytes is compressed; if it still has more than
-//! [`ROW_VALUE_BYTES_MAX`], it gets a number of its own and is cut into pieces of
-//! [`PIECE_BYTES`], each compressed by itself, which are rows of another tree of its table. They are
+//! A value of more than [`SHORT_VALUE_BYTES_MAX`] bytes is compressed, if its column's storage has
+//! that done ([`catalog::column_storage`]); if it still has more than [`ROW_VALUE_BYTES_MAX`], it gets
+//! a number of its own and is cut into pieces of [`PIECE_BYTES`], each compressed by itself under the
+//! same condition, which are rows of another tree of its table. They are
 //! rows like any other: versions, rollback, savepoints, chunks of large transactions, standbys and
 //! checkpoints know nothing of long values. A piece never changes; a new value gets a new number.
 //!
@@ -61,7 +62,15 @@ pub struct Encoded {
     /// The row.
     pub row: Vec<u8>,
     /// The values that are not in it, by their numbers.
-    values: Vec<(u64, Vec<u8>)>,
+    values: Vec<(u64, Elsewhere)>,
+}
+
+/// A value that goes out of its row.
+#[derive(Debug)]
+struct Elsewhere {
+    bytes: Vec<u8>,
+    /// Whether its pieces are compressed.
+    compresses: bool,
 }
 
 /// What stands for a value.
@@ -231,7 +240,8 @@ pub fn encode(
             builder.push(Some(&bytes));
             continue;
         }
-        match packed(&bytes) {
+        let compresses = column.storage().compresses();
+        match packed(&bytes, compresses) {
             Packed::Plain => builder.push(Some(&bytes)),
             Packed::InRow(stored) => builder.push_stored(StoredColumn::Long(&stored)),
             Packed::Elsewhere => {
@@ -240,7 +250,8 @@ pub fn encode(
                 put_varint(&mut stored, bytes.len() as u64);
                 put_varint(&mut stored, number);
                 builder.push_stored(StoredColumn::Long(&stored));
-                values.push((number, std::mem::take(&mut bytes)));
+                let bytes = std::mem::take(&mut bytes);
+                values.push((number, Elsewhere { bytes, compresses }));
             }
         }
     }
@@ -266,9 +277,15 @@ enum Packed {
 }
 
 /// Where a value of more than [`SHORT_VALUE_BYTES_MAX`] bytes goes.
-fn packed(bytes: &[u8]) -> Packed {
+fn packed(bytes: &[u8], compresses: bool) -> Packed {
     if bytes.len() > PIECE_BYTES {
         return Packed::Elsewhere;
+    }
+    if !compresses {
+        return match bytes.len() <= ROW_VALUE_BYTES_MAX {
+            true => Packed::Plain,
+            false => Packed::Elsewhere,
+        };
     }
     let mut stored = vec![IN_ROW];
     put_varint(&mut stored, bytes.len() as u64);
@@ -286,20 +303,9 @@ impl Encoded {
     /// # Errors
     /// What the engine raises.
     pub fn store(self, table: &Table, txn: &mut dyn Writing) -> Result<()> {
-        for (number, bytes) in self.values {
-            for (place, piece) in bytes.chunks(PIECE_BYTES).enumerate() {
-                let packed = compress(piece);
-                let mut stored = Vec::with_capacity(1 + packed.len().min(piece.len()));
-                match packed.len() < piece.len() {
-                    true => {
-                        stored.push(COMPRESSED);
-                        stored.extend_from_slice(&packed);
-                    }
-                    false => {
-                        stored.push(PLAIN);
-                        stored.extend_from_slice(piece);
-                    }
-                }
+        for (number, value) in self.values {
+            for (place, piece) in value.bytes.chunks(PIECE_BYTES).enumerate() {
+                let stored = stored_piece(piece, value.compresses);
                 let row = RowBuilder::new(1).value(&stored).finish();
                 let key = piece_key(number, place);
                 match txn.insert_new(table.long_tree, &key, &row)? {
@@ -313,6 +319,20 @@ impl Encoded {
         }
         Ok(())
     }
+}
+
+/// A piece as its row has it.
+fn stored_piece(piece: &[u8], compresses: bool) -> Vec<u8> {
+    let packed = compresses.then(|| compress(piece));
+    let packed = packed.filter(|packed| packed.len() < piece.len());
+    let (kind, bytes) = match &packed {
+        Some(packed) => (COMPRESSED, packed.as_slice()),
+        None => (PLAIN, piece),
+    };
+    let mut stored = Vec::with_capacity(1 + bytes.len());
+    stored.push(kind);
+    stored.extend_from_slice(bytes);
+    stored
 }
 
 /// Deletes the long values of a row that was replaced by `new`, or deleted.
@@ -359,10 +379,15 @@ mod tests {
                 .take(len)
                 .collect()
         };
-        assert!(matches!(packed(&noise(3_000)), Packed::Plain));
-        assert!(matches!(packed(&noise(5_000)), Packed::Elsewhere));
-        assert!(matches!(packed(&vec![b'a'; 64_001]), Packed::Elsewhere));
-        let Packed::InRow(stored) = packed(&vec![b'a'; 60_000]) else {
+        assert!(matches!(packed(&noise(3_000), true), Packed::Plain));
+        assert!(matches!(packed(&noise(5_000), true), Packed::Elsewhere));
+        let same = |len: usize| vec![b'a'; len];
+        assert!(matches!(packed(&same(64_001), true), Packed::Elsewhere));
+        assert!(matches!(packed(&same(3_000), false), Packed::Plain));
+        assert!(matches!(packed(&same(5_000), false), Packed::Elsewhere));
+        assert_eq!(stored_piece(&same(5_000), false).len(), 5_001);
+        assert!(stored_piece(&same(5_000), true).len() < 100);
+        let Packed::InRow(stored) = packed(&same(60_000), true) else {
             panic!("60,000 times the same byte is short");
         };
         assert!(stored.len() < 1_000, "{}", stored.len());

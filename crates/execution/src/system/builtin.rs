@@ -10,7 +10,7 @@ use catalog::operator_class::{OperatorClass, CLASSES, METHODS};
 use catalog::system::facts;
 use catalog::system::relations;
 use catalog::system::{self, COMMENTS, HANDLER, INTERNAL, LANGUAGES, TABLESPACES};
-use catalog::Collation;
+use catalog::{Collation, Storage};
 use catalog::{INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, QUORATE, SUPERUSER};
 use functions::collator;
 use functions::search::dictionary;
@@ -69,12 +69,7 @@ fn inner(ty: TypeId) -> Option<TypeId> {
 
 /// `typstorage`, as PostgreSQL's types have it.
 pub(super) fn storage(ty: TypeId) -> u8 {
-    match ty {
-        TypeId::NUMERIC | TypeId::INET | TypeId::CIDR => b'm',
-        TypeId::INT2VECTOR | TypeId::OIDVECTOR | TypeId::TSQUERY => b'p',
-        ty if ty.len() == -1 => b'x',
-        _ => b'p',
-    }
+    Storage::of_type(ty).letter()
 }
 
 /// `typbyval`.

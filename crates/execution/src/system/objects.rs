@@ -224,6 +224,7 @@ fn classes(catalog: Option<&Catalog>, table: &Table, rows: &mut Rows) {
         ("relname", text(&table.name)),
         ("relnamespace", oid(table.schema)),
         ("reltype", oid(row_type.0)),
+        ("reloftype", oid(table.of_type.0)),
         ("relowner", oid(table.owner)),
         ("relam", oid(method)),
         (
@@ -386,7 +387,11 @@ pub(super) fn attribute(
         ("atttypmod", int(typmod)),
         ("attbyval", flag(builtin::by_value(ty))),
         ("attalign", char(builtin::alignment(ty))),
-        ("attstorage", char(builtin::storage(ty))),
+        ("attstorage", char(column.storage().letter())),
+        (
+            "attcompression",
+            char(column.compression.map_or(0, |method| method.letter())),
+        ),
         ("attnotnull", flag(column.not_null)),
         ("atthasdef", flag(column.default.is_some())),
         ("atthasmissing", flag(column.missing.is_some())),
@@ -522,6 +527,7 @@ fn indexes(catalog: Option<&Catalog>, table: &Table, rows: &mut Rows) {
             ("indisprimary", flag(index.is_primary())),
             ("indisexclusion", flag(index.exclusion.is_some())),
             ("indimmediate", flag(!index.is_deferrable())),
+            ("indisclustered", flag(index.clustered)),
             ("indisvalid", flag(is_valid)),
             ("indisready", flag(true)),
             ("indislive", flag(true)),

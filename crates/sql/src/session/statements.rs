@@ -311,6 +311,8 @@ statements! {
             UTILITY.refused(Refused::Standby), session.vacuum(text, it, sink, alone);
         ReindexStmt(it) => "REINDEX", DEFINITION.logged(All).refused(Refused::Standby),
             session.reindex(it, alone);
+        ClusterStmt(it) => "CLUSTER", DEFINITION.refused(Refused::Standby),
+            session.cluster(text, it, alone);
         CheckPointStmt(_) => "CHECKPOINT", UTILITY, session.checkpoint();
         AlterSystemStmt(it) => "ALTER SYSTEM", UTILITY.logged(Ddl).outside("ALTER SYSTEM"),
             session.alter_system(statement.own_text(), it);
@@ -398,7 +400,6 @@ statements! {
     }
     unsupported {
         LoadStmt(_) => "LOAD", All;
-        ClusterStmt(_) => "CLUSTER", Ddl;
         CreateEventTrigStmt(_) => "CREATE EVENT TRIGGER", Ddl;
         AlterEventTrigStmt(_) => "ALTER EVENT TRIGGER", Ddl;
         AlterTypeStmt(_) => "ALTER TYPE", Ddl;

@@ -69,7 +69,7 @@ pub const BY_WAYS: [&str; 9] = [
 ];
 
 /// What Quorate answers 0A000 to: in these ways (none: in all), statements that hold this text.
-pub const UNSUPPORTED: &[(&[Way], &str)] = &[(&[], "cluster "), (&[], "load ")];
+pub const UNSUPPORTED: &[(&[Way], &str)] = &[(&[], "load ")];
 
 /// The roles and objects. `connect` goes over to the database of the test.
 pub const SETUP: &str = "
@@ -344,6 +344,9 @@ pub const STATEMENTS: &[Statement] = &[
     utility("create table room.made (k m.mood[])"),
     utility("create table room.made as select null::m.mood as k"),
     utility("alter table m.u add column z m.mood"),
+    utility("create table m.made of m.pair"),
+    utility("create table room.made of m.pair"),
+    utility("alter table m.kid of m.pair"),
     utility("create type m.made as enum ('a')"),
     open("create type room.made as enum ('a')"),
     utility("create cast (m.mood as int) with inout"),
@@ -477,6 +480,11 @@ pub const STATEMENTS: &[Statement] = &[
     utility("refresh materialized view m.mat"),
     utility("reindex table m.t"),
     utility("reindex index m.t_n"),
+    utility("cluster m.t using t_pkey"),
+    utility("alter table m.t cluster on t_pkey"),
+    utility("alter table m.t set without cluster"),
+    utility("alter table m.t alter column v set storage external"),
+    utility("alter table m.t alter column v set compression lz4"),
     utility("comment on table m.t is 'x'"),
     utility("comment on column m.t.k is 'x'"),
     utility("comment on schema m is 'x'"),
@@ -613,7 +621,6 @@ pub const STATEMENTS: &[Statement] = &[
     },
     // ---- What Quorate does not have ----
     utility("merge into m.t using m.u on t.k = u.k when matched then delete"),
-    utility("cluster m.t using t_pkey"),
     utility("load 'plpgsql'"),
     open("listen heard"),
     open("unlisten heard"),

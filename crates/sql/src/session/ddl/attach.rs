@@ -18,7 +18,7 @@ use catalog::partition::{Bound, PartitionOf};
 use catalog::{Column, Identity, RelationKind, RelationRef, Table};
 use execution::exec::program::Evaluate;
 use syntax::parser::NodeEnum;
-use types::Datum;
+use types::{Datum, TypeId};
 
 fn mismatch(message: String) -> Error {
     Error::new(SqlState::DATATYPE_MISMATCH, message)
@@ -189,6 +189,10 @@ impl Session {
         }
         if table.partition_of.is_some() {
             return Err(wrong_kind(format!("\"{name}\" is already a partition")));
+        }
+        if table.of_type != TypeId::NONE {
+            let message = "cannot attach a typed table as partition";
+            return Err(wrong_kind(message.to_owned()));
         }
         let catalog = self.current_catalog()?;
         if table.oid == parent.oid || catalog.below(table).iter().any(|t| t.oid == parent.oid) {

@@ -8,11 +8,13 @@ use std::sync::Arc;
 
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{
-    AlterTableCmd, AlterTableStmt, AlterTableType, ColumnDef, CompositeTypeStmt, RenameStmt,
+    AlterTableCmd, AlterTableStmt, AlterTableType, ColumnDef, CompositeTypeStmt, DropBehavior,
+    RenameStmt,
 };
 
 use super::super::utility::tag;
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
+use super::of_type::{check_untyped, tables_of};
 use super::table::cut_name;
 use catalog::access::must_own;
 use catalog::composite::{Attribute, Composite};
@@ -235,13 +237,20 @@ impl Session {
         let names = range_names(alter.relation.as_ref())?;
         let (catalog, old) = self.altered_composite(&names)?;
         let mut new = old.clone();
-        for node in &alter.cmds {
-            if let Some(NodeEnum::AlterTableCmd(command)) = &node.node {
-                self.alter_attribute(&catalog, command, &mut new, sink)?;
-            }
+        let commands = alter.cmds.iter().filter_map(|node| match &node.node {
+            Some(NodeEnum::AlterTableCmd(command)) => Some(&**command),
+            _ => None,
+        });
+        for command in commands.clone() {
+            let cascade = command.behavior == DropBehavior::DropCascade as i32;
+            check_untyped(&catalog, old.id, cascade)?;
+            self.alter_attribute(&catalog, command, &mut new, sink)?;
         }
         if new != old {
             self.put_type(&catalog, &old, &new)?;
+            for command in commands {
+                self.alter_tables_of(old.id, command, sink)?;
+            }
         }
         Ok(tag("ALTER TYPE"))
     }
@@ -327,7 +336,12 @@ impl Session {
             Object::Type(other) => other == id || other.array_element() == Some(id),
             _ => false,
         };
+        let is_typed = |oid: u32| {
+            let table = catalog.table_by_oid(oid);
+            table.is_some_and(|table| table.of_type == id)
+        };
         let of_type = |object: Object| match object {
+            Object::Relation(oid) if is_typed(oid) => true,
             Object::Column(oid, _) | Object::Relation(oid) => {
                 catalog.composite_of_relation(oid).is_some()
             }
@@ -358,6 +372,8 @@ impl Session {
     pub(super) fn rename_attribute(&mut self, rename: &RenameStmt) -> Result<CommandTag> {
         let names = range_names(rename.relation.as_ref())?;
         let (catalog, old) = self.altered_composite(&names)?;
+        let cascade = rename.behavior == DropBehavior::DropCascade as i32;
+        check_untyped(&catalog, old.id, cascade)?;
         let mut new = old.clone();
         let name = cut_name(&rename.newname);
         let attributes = &mut composite_of(&mut new)?.attributes;
@@ -373,8 +389,14 @@ impl Session {
         if attributes.iter().any(|known| known.name == name) {
             return Err(attribute_exists(&name, &old.name));
         }
-        attributes[place].name = name;
+        attributes[place].name.clone_from(&name);
         self.put_type(&catalog, &old, &new)?;
+        for table in tables_of(&*self.current_catalog()?, old.id) {
+            self.lock_typed(&table)?;
+            let (_, table) = self.own_table(table.oid)?;
+            let names = (rename.subname.as_str(), name.as_str());
+            self.rename_with_type(&table, names)?;
+        }
         Ok(tag("ALTER TYPE"))
     }
 

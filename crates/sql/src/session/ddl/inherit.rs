@@ -87,6 +87,37 @@ fn same_type(
     Ok(())
 }
 
+/// 42804 for a column that two parents keep in different ways.
+fn same_storage(known: &Column, other: &Column) -> Result<()> {
+    let (one, two) = (known.storage(), other.storage());
+    if one == two {
+        return Ok(());
+    }
+    let name = &known.name;
+    let message = format!("inherited column \"{name}\" has a storage parameter conflict");
+    let detail = format!("{} versus {}", one.name(), two.name());
+    Err(Error::new(SqlState::DATATYPE_MISMATCH, message).with_detail(detail))
+}
+
+/// A column that says nothing of its compression has that of another.
+///
+/// # Errors
+/// 42804 where both say something else.
+fn merge_compression(known: &mut Column, other: &Column) -> Result<()> {
+    match (known.compression, other.compression) {
+        (_, None) => {}
+        (None, said) => known.compression = said,
+        (Some(one), Some(two)) if one == two => {}
+        (Some(one), Some(two)) => {
+            let name = &known.name;
+            let message = format!("column \"{name}\" has a compression method conflict");
+            let detail = format!("{} versus {}", one.name(), two.name());
+            return Err(Error::new(SqlState::DATATYPE_MISMATCH, message).with_detail(detail));
+        }
+    }
+    Ok(())
+}
+
 /// Refuses a child that goes with its session while the parent stays, and the other way round.
 ///
 /// # Errors
@@ -232,6 +263,8 @@ impl Session {
             self.say(message, None, sink)?;
             let known = &mut table.columns[place];
             same_type(catalog, ("inherited column", name), known, column)?;
+            same_storage(known, column)?;
+            merge_compression(known, column)?;
             if known.generated != column.generated {
                 let message = format!("inherited column \"{name}\" has a generation conflict");
                 return Err(wrong_column(message));
@@ -437,6 +470,7 @@ fn has_generation(column: &ColumnDef) -> bool {
 fn merge(catalog: &Catalog, known: &mut Column, own: Column, is_generated: bool) -> Result<bool> {
     let name = &own.name;
     same_type(catalog, ("column", name), known, &own)?;
+    merge_compression(known, &own)?;
     if known.generated {
         if is_generated {
             let message = format!("child column \"{name}\" specifies generation expression");

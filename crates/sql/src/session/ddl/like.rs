@@ -7,6 +7,7 @@ use pg_query::protobuf::TableLikeClause;
 use super::super::Session;
 use super::table::choose_name;
 use catalog::access::Privileges;
+use catalog::cluster::{self, Address};
 use catalog::{
     Catalog, Check, Column, Identity, Index, KeySource, Owner, RelationKind, Sequence, Table,
 };
@@ -14,11 +15,14 @@ use syntax::parser::char_position;
 
 /// The bits of INCLUDING.
 mod including {
+    pub const COMMENTS: u32 = 1 << 0;
+    pub const COMPRESSION: u32 = 1 << 1;
     pub const CONSTRAINTS: u32 = 1 << 2;
     pub const DEFAULTS: u32 = 1 << 3;
     pub const GENERATED: u32 = 1 << 4;
     pub const IDENTITY: u32 = 1 << 5;
     pub const INDEXES: u32 = 1 << 6;
+    pub const STORAGE: u32 = 1 << 8;
 }
 
 impl Session {
@@ -69,6 +73,8 @@ impl Session {
             let mut made = Column {
                 missing: None,
                 identity: Identity::None,
+                said_storage: column.said_storage.filter(|_| wants(including::STORAGE)),
+                compression: column.compression.filter(|_| wants(including::COMPRESSION)),
                 ..column.clone()
             };
             if !kept || column.identity != Identity::None {
@@ -87,18 +93,51 @@ impl Session {
         if wants(including::IDENTITY) {
             self.copy_identities(&catalog, &other, &places, table, sequences)?;
         }
+        let mut copies: Vec<(Address, Address)> = Vec::new();
+        for (from, to) in places.iter().enumerate() {
+            let column = |table: u32, place: usize| Address {
+                column: (place + 1) as u32,
+                ..Address::of(Address::CLASS, table)
+            };
+            if !other.columns[from].dropped {
+                copies.push((column(other.oid, from), column(table.oid, *to)));
+            }
+        }
         if wants(including::CONSTRAINTS) {
             for check in &other.checks {
                 let columns = check.columns.iter().map(|place| places[*place]).collect();
+                let oid = self.new_oid()?;
                 table.checks.push(Check {
-                    oid: self.new_oid()?,
+                    oid,
                     columns,
                     ..check.clone()
                 });
+                let [from, to] = [check.oid, oid].map(|oid| Address::of(Address::CONSTRAINT, oid));
+                copies.push((from, to));
             }
         }
         if wants(including::INDEXES) {
-            self.copy_indexes(&catalog, &other, &places, table)?;
+            for (from, to) in self.copy_indexes(&catalog, &other, &places, table)? {
+                let [from, to] = [from, to].map(|oid| Address::of(Address::CLASS, oid));
+                copies.push((from, to));
+            }
+        }
+        match wants(including::COMMENTS) {
+            true => self.copy_comments(&catalog, &copies),
+            false => Ok(()),
+        }
+    }
+
+    /// Says of objects what is said of others.
+    fn copy_comments(&mut self, catalog: &Catalog, copies: &[(Address, Address)]) -> Result<()> {
+        let Some(open) = &mut self.open else {
+            return Err(Error::internal("nothing is open"));
+        };
+        for (from, to) in copies {
+            if let Some(text) = catalog.comment(*from) {
+                let (txn, database) = (open.txn.as_mut(), catalog.database.oid);
+                cluster::put_comment(txn, database, *to, Some(text))?;
+            }
         }
         Ok(())
     }
@@ -141,13 +180,15 @@ impl Session {
         Ok(())
     }
 
+    /// The oids of the indexes that are copied, and of their copies.
     fn copy_indexes(
         &mut self,
         catalog: &Catalog,
         other: &Table,
         places: &[usize],
         table: &mut Table,
-    ) -> Result<()> {
+    ) -> Result<Vec<(u32, u32)>> {
+        let mut copies = Vec::new();
         for index in &other.indexes {
             let mut columns = index.columns.clone();
             for column in &mut columns {
@@ -191,6 +232,7 @@ impl Session {
                     || table.name == name
             });
             made.oid = self.new_oid()?;
+            copies.push((index.oid, made.oid));
             made.name = name;
             made.constraint = match index.constraint {
                 0 => 0,
@@ -210,6 +252,6 @@ impl Session {
                 false => table.indexes.push(made),
             }
         }
-        Ok(())
+        Ok(copies)
     }
 }

@@ -210,7 +210,7 @@ impl Session {
         Ok(())
     }
 
-    /// What CREATE TABLE … PARTITION OF says of columns, which are the parent's.
+    /// What CREATE TABLE … PARTITION OF and OF say of columns, which are the parent's or the type's.
     pub(super) fn own_clauses(
         &mut self,
         text: &str,
@@ -235,15 +235,25 @@ impl Session {
                 return wrong(SqlState::DUPLICATE_COLUMN, message);
             }
             named.push(place);
-            let is_own = |node: &Node| match &node.node {
-                Some(NodeEnum::Constraint(constraint)) => matches!(
-                    ConstrType::try_from(constraint.contype),
-                    Ok(ConstrType::ConstrIdentity | ConstrType::ConstrGenerated)
-                ),
-                _ => false,
+            let generation = |node: &Node| match &node.node {
+                Some(NodeEnum::Constraint(constraint)) => {
+                    match ConstrType::try_from(constraint.contype) {
+                        Ok(ConstrType::ConstrIdentity) => Some("identity"),
+                        Ok(ConstrType::ConstrGenerated) => Some("generated"),
+                        _ => None,
+                    }
+                }
+                _ => None,
             };
-            if column.constraints.iter().any(is_own) {
-                return Err(Error::unsupported("GENERATED for a column of a partition"));
+            if let Some(what) = column.constraints.iter().find_map(generation) {
+                let of_type = create.of_typename.is_some();
+                return Err(match of_type {
+                    false => Error::unsupported("GENERATED for a column of a partition"),
+                    true => Error::new(
+                        SqlState::FEATURE_NOT_SUPPORTED,
+                        format!("{what} columns are not supported on typed tables"),
+                    ),
+                });
             }
             let mut made = table.columns[place].clone();
             let about = (place, &*table.name, false);

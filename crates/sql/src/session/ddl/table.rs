@@ -8,7 +8,7 @@ use pg_query::protobuf::{ColumnDef, ConstrType, Constraint, CreateStmt, Node};
 
 use super::super::utility::tag;
 use super::super::{CommandTag, Session, Sink};
-use super::alter::{check_no_constraint, set_options};
+use super::alter::{check_no_constraint, compression_of, set_options};
 use super::foreign::constraint_name;
 use super::index::index_of;
 use catalog::local::is_local;
@@ -31,7 +31,6 @@ impl Session {
         create: &CreateStmt,
         sink: &mut dyn Sink,
     ) -> Result<CommandTag> {
-        refuse_table_options(create)?;
         let range = create
             .relation
             .as_ref()
@@ -70,11 +69,18 @@ impl Session {
         let mut inherited = self.inherit_from(&catalog, parents, &mut table, sink)?;
         if let Some(parent) = &parent {
             self.inherit(parent, &mut table)?;
+        }
+        if let Some(name) = &create.of_typename {
+            self.add_columns_of_type(&catalog, name, &mut table)?;
+        }
+        // Columns are another's, and what stands here is said of them.
+        let has_columns = parent.is_some() || create.of_typename.is_some();
+        if has_columns {
             self.own_clauses(text, &catalog, create, &mut table, &mut constraints)?;
         }
         for element in &create.table_elts {
             match &element.node {
-                Some(NodeEnum::ColumnDef(_)) if parent.is_some() => {}
+                Some(NodeEnum::ColumnDef(_)) if has_columns => {}
                 Some(NodeEnum::ColumnDef(column)) => {
                     let (of, others) = (&mut inherited, &sequences);
                     let at = (text, &catalog);
@@ -101,7 +107,7 @@ impl Session {
                 _ => return Err(Error::unsupported("this part of CREATE TABLE")),
             }
         }
-        let own = create.table_elts.iter().filter(|_| parent.is_none());
+        let own = create.table_elts.iter().filter(|_| !has_columns);
         for element in own {
             if let Some(NodeEnum::ColumnDef(column)) = &element.node {
                 self.add_generation(text, &catalog, column, &mut table)?;
@@ -331,6 +337,12 @@ impl Session {
             not_null: column.is_not_null || serial.is_some(),
             ..Column::default()
         };
+        if !column.storage_name.is_empty() {
+            return Err(Error::unsupported("STORAGE of a new column"));
+        }
+        if !column.compression.is_empty() {
+            made.compression = compression_of(&column.compression, &made)?;
+        }
         let about = (place, &*table.name, serial.is_some());
         self.column_clauses(text, catalog, column, &mut made, about, constraints)?;
         table.columns.push(made);
@@ -865,12 +877,5 @@ fn make_name(table: &str, columns: &str, suffix: &str) -> String {
     match columns.is_empty() {
         true => format!("{}_{suffix}", part(table, first)),
         false => format!("{}_{}_{suffix}", part(table, first), part(columns, second)),
-    }
-}
-
-fn refuse_table_options(create: &CreateStmt) -> Result<()> {
-    match create.of_typename {
-        Some(_) => Err(Error::unsupported("CREATE TABLE OF")),
-        None => Ok(()),
     }
 }

@@ -369,6 +369,7 @@ impl Session {
             let is_tested = column.domain != TypeId::NONE && column.domain != before.2;
             let same = using.is_none() && widens && !is_tested;
             column.collation = collation;
+            (column.said_storage, column.compression) = (None, None);
             changed.push(place);
             if !same {
                 values.push(NewValue {

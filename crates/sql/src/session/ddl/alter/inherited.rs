@@ -138,7 +138,8 @@ impl Session {
             | Type::AtColumnDefault
             | Type::AtSetNotNull
             | Type::AtDropNotNull
-            | Type::AtSetStatistics => true,
+            | Type::AtSetStatistics
+            | Type::AtSetStorage => true,
             Type::AtValidateConstraint => has_inherited_check(table, &command.name),
             _ => false,
         };

@@ -17,6 +17,7 @@
 //! | [`partitions`] | what goes down to partitions, and what they cannot change |
 //! | [`rename`] | RENAME of columns and constraints, OWNER TO, SET (…) |
 //! | [`rewrite`] | going through the rows: checks, and rows with other values |
+//! | [`storage`] | SET STORAGE, SET COMPRESSION |
 //!
 //! # When rows are rewritten
 //! A new column costs nothing if its default is one value for all rows: rows that are older than
@@ -35,11 +36,13 @@ mod parameters;
 mod partitions;
 mod rename;
 mod rewrite;
+mod storage;
 
 pub(super) use constraint::{check_no_constraint, constraint_twice, has_constraint};
 pub(super) use parameters::set_options;
 pub(super) use rename::Part;
 pub(super) use rewrite::about;
+pub(super) use storage::compression_of;
 
 use std::sync::Arc;
 
@@ -52,6 +55,7 @@ use pg_query::protobuf::{
 
 use super::super::utility::tag;
 use super::super::{CommandTag, NoticeSeverity, Session, Sink};
+use super::of_type::refuse_typed;
 use super::placement::says_placement;
 use catalog::{store, Catalog, RelationKind, Table};
 use planner::bind::qualified;
@@ -127,6 +131,8 @@ impl Session {
 
     /// Views, sequences and the like have few actions.
     fn check_kind(&mut self, table: &Table, commands: &[&AlterTableCmd]) -> Result<()> {
+        let mut typed = commands.iter();
+        typed.try_for_each(|command| refuse_typed(table, command))?;
         if table.kind == RelationKind::Table && table.partition_of.is_none() {
             return Ok(());
         }
@@ -140,7 +146,13 @@ impl Session {
             let of_view = matches!(kind, Type::AtSetRelOptions | Type::AtResetRelOptions);
             let of_rows = matches!(
                 kind,
-                Type::AtSetStatistics | Type::AtSetOptions | Type::AtResetOptions
+                Type::AtSetStatistics
+                    | Type::AtSetOptions
+                    | Type::AtResetOptions
+                    | Type::AtSetStorage
+                    | Type::AtSetCompression
+                    | Type::AtClusterOn
+                    | Type::AtDropCluster
             ) && table.kind.has_rows();
             if matches!(kind, Type::AtChangeOwner)
                 || of_rows
@@ -192,6 +204,10 @@ impl Session {
             Type::AtDropNotNull => self.alter_not_null(&table, command, false),
             Type::AtSetStatistics => self.alter_statistics(&catalog, &table, command, sink),
             Type::AtSetOptions | Type::AtResetOptions => self.alter_column_options(&table, command),
+            Type::AtSetStorage => self.alter_storage(&table, command),
+            Type::AtSetCompression => self.alter_compression(&table, command),
+            Type::AtClusterOn => self.alter_cluster(&catalog, &table, Some(&command.name)),
+            Type::AtDropCluster => self.alter_cluster(&catalog, &table, None),
             Type::AtAddConstraint => {
                 self.alter_add_constraint(text, &catalog, &table, command, sink)
             }
@@ -233,10 +249,27 @@ impl Session {
             Type::AtDetachPartition => self.detach_partition(&table, command),
             Type::AtAddInherit => self.alter_inherit(&table, command),
             Type::AtDropInherit => self.alter_no_inherit(&table, command),
+            Type::AtAddOf => self.alter_of(&catalog, &table, command),
+            Type::AtDropOf => self.alter_not_of(&table),
             kind => Err(Error::unsupported(format!(
                 "ALTER TABLE {}",
                 action_name(kind)
             ))),
+        }
+    }
+
+    /// Carries out an action on a table, which is locked, because its type has changed so.
+    pub(super) fn alter_by_type(
+        &mut self,
+        oid: u32,
+        command: &AlterTableCmd,
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
+        let commands = [command];
+        let group = (commands.as_slice(), false);
+        match self.alter_partitioned("", oid, group, sink)? {
+            true => Ok(()),
+            false => self.alter_step("", oid, group, sink),
         }
     }
 
@@ -328,7 +361,9 @@ fn lock_of(command: &AlterTableCmd) -> TableLock {
             | Type::AtSetOptions
             | Type::AtResetOptions
             | Type::AtSetRelOptions
-            | Type::AtResetRelOptions,
+            | Type::AtResetRelOptions
+            | Type::AtClusterOn
+            | Type::AtDropCluster,
         ) => TableLock::ShareUpdateExclusive,
         Ok(Type::AtAddConstraint) if constraint_of(command) == Some(ConstrType::ConstrForeign) => {
             TableLock::ShareRowExclusive

@@ -229,6 +229,7 @@ impl Session {
                 | Type::AtSetNotNull
                 | Type::AtDropNotNull
                 | Type::AtSetStatistics
+                | Type::AtSetStorage
                 | Type::AtValidateConstraint
         );
         if !goes_down {

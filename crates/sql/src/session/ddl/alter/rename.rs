@@ -6,6 +6,7 @@ use base::{Error, Result, SqlState};
 use pg_query::protobuf::{AlterTableCmd, AlterTableType};
 
 use super::super::super::Session;
+use super::super::of_type::refused;
 use super::super::placement::{placement_among, says_placement};
 use super::constraint::{check_no_constraint, constraint_oid};
 use super::parameters::set_options;
@@ -13,6 +14,7 @@ use super::rewrite::about;
 use catalog::local::is_local;
 use catalog::{Catalog, CheckOption, KeySource, RelationKind, Table};
 use syntax::parser::NodeEnum;
+use types::TypeId;
 
 /// A part of a table that has a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,11 +41,26 @@ impl Session {
                 format!("\"{}\" is not a table", table.name),
             ));
         }
+        if part == Part::Column && table.of_type != TypeId::NONE {
+            return Err(refused("rename column of"));
+        }
         for table in self.renamed_with(table, (part, from), only)? {
             match part {
                 Part::Column => self.rename_column(&table, from, to)?,
                 Part::Constraint => self.rename_constraint(&table, from, to)?,
             }
+        }
+        Ok(())
+    }
+
+    /// Gives a column of a typed table, which is locked, the name that it has in its type.
+    pub(in super::super) fn rename_with_type(
+        &mut self,
+        table: &Arc<Table>,
+        (from, to): (&str, &str),
+    ) -> Result<()> {
+        for table in self.renamed_with(table, (Part::Column, from), false)? {
+            self.rename_column(&table, from, to)?;
         }
         Ok(())
     }
