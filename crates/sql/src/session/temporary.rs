@@ -10,7 +10,7 @@ use super::plan_cache::PlanCache;
 use super::Session;
 use catalog::access::{denied, Guarded, Privileges};
 use catalog::local::{is_local, Local, LocalEngine, OnCommit};
-use catalog::{store, Routine, Schema};
+use catalog::{store, Catalog, Routine, Schema};
 
 impl Session {
     /// Whether a name asks for a temporary object.
@@ -140,6 +140,7 @@ impl Session {
             return Ok(emptied);
         }
         let catalog = self.current_catalog()?;
+        check_emptied(&catalog, &actions)?;
         for (oid, action) in actions {
             let Some(table) = catalog.table_by_oid(oid) else {
                 continue;
@@ -238,6 +239,29 @@ impl Session {
 pub(super) fn moved_temporary() -> Error {
     let message = "cannot move objects into or out of temporary schemas";
     Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+}
+
+/// # Errors
+/// 0A000 for tables that COMMIT empties, and that others refer to which it does not empty.
+fn check_emptied(catalog: &Catalog, actions: &[(u32, OnCommit)]) -> Result<()> {
+    let is_emptied = |table: u32| {
+        let mut actions = actions.iter();
+        actions.any(|known| known.0 == table && matches!(known.1, OnCommit::Delete))
+    };
+    for (oid, _) in actions.iter().filter(|known| is_emptied(known.0)) {
+        let mut children = catalog.referrers(*oid);
+        let Some((child, _)) = children.find(|(child, _)| !is_emptied(child.oid)) else {
+            continue;
+        };
+        let name = catalog.table_by_oid(*oid).map_or("", |table| &table.name);
+        let message = "unsupported ON COMMIT and foreign key combination";
+        let detail = format!(
+            "Table \"{}\" references \"{name}\", but they do not have the same ON COMMIT setting.",
+            child.name
+        );
+        return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message).with_detail(detail));
+    }
+    Ok(())
 }
 
 fn only_temporary() -> Error {
