@@ -325,3 +325,5 @@ alter materialized view sealed cluster on sealed_id;
 create type badge as (guest int, seat text, fee numeric(5,2));
 create table guests of badge (guest with options primary key, seat with options not null default 'x', constraint fair check (fee > 0));
 insert into guests values (1, 'a', 2.5);
+create table named (what regcollation, how regoper, which regoperator default '+(integer,integer)');
+insert into named values ('"C"', '||/', '-(NONE,bigint)');

@@ -30,7 +30,7 @@ use super::routine::{Argument, Language};
 use super::view::{named_by_oid, BY_OID};
 use super::{Catalog, Routine, PG_CATALOG, SUPERUSER};
 use functions::strings::quote_identifier;
-use functions::{function_by_oid, operators_named, Function, Volatility};
+use functions::{any_operator_by_oid, function_by_oid, operators_named, Function, Volatility};
 use types::TypeId;
 
 /// An operator that a user has made.
@@ -208,8 +208,7 @@ impl Catalog {
 
     /// The name of an operator, with its schema unless the search path finds it, and the types of its operands.
     pub fn shown_operator(&self, search_path: &[u32], oid: u32) -> Option<String> {
-        let known = self.own_operator(oid)?;
-        let types = (known.left, known.right);
+        let (in_schema, name, types) = self.known_operator(oid)?;
         let shown = |ty: TypeId| match ty {
             TypeId::NONE => "NONE".to_owned(),
             ty => {
@@ -217,12 +216,42 @@ impl Catalog {
                 own.unwrap_or_else(|| ty.to_string())
             }
         };
-        let operands = format!("({},{})", shown(known.left), shown(known.right));
-        if self.visible_operator(search_path, &known.name, types) == Some(oid) {
-            return Some(format!("{}{operands}", known.name));
+        let operands = format!("({},{})", shown(types.0), shown(types.1));
+        if self.visible_operator(search_path, &name, types) == Some(oid) {
+            return Some(format!("{name}{operands}"));
         }
-        let schema = quote_identifier(&self.schema_by_oid(known.schema)?.name);
-        Some(format!("{schema}.{}{operands}", known.name))
+        let schema = quote_identifier(&self.schema_by_oid(in_schema)?.name);
+        Some(format!("{schema}.{name}{operands}"))
+    }
+
+    /// The schema, the name and the types of the operands of an operator: built in, of an extension that was
+    /// created, or one of users.
+    pub fn known_operator(&self, oid: u32) -> Option<(u32, String, (TypeId, TypeId))> {
+        if let Some(own) = self.own_operator(oid) {
+            return Some((own.schema, own.name.clone(), (own.left, own.right)));
+        }
+        let known = any_operator_by_oid(oid)?;
+        let types = (known.left, known.right);
+        let mut schemas = self.schemas.iter().map(|schema| schema.oid);
+        let schema =
+            schemas.find(|schema| self.operator_in(*schema, known.name, types) == Some(oid))?;
+        Some((schema, known.name.to_owned(), types))
+    }
+
+    /// The operators of that name in a schema, by the types of their operands.
+    pub fn operators_in(&self, schema: u32, name: &str) -> Vec<((TypeId, TypeId), u32)> {
+        if schema == PG_CATALOG {
+            let known = operators_named(name).iter();
+            let known = known.map(|known| ((known.left, known.right), known.oid));
+            return known.collect();
+        }
+        let of_extensions = self.operators_of_extensions(name, Some(&[schema]));
+        let of_extensions = of_extensions.into_iter();
+        let of_extensions = of_extensions.map(|known| ((known.left, known.right), known.oid));
+        let own = self.operators.named(name);
+        let own = own.filter(|own| own.schema == schema);
+        let own = own.map(|own| ((own.left, own.right), own.oid));
+        of_extensions.chain(own).collect()
     }
 
     /// The function behind an operator as a routine: a built-in one is made to look like one.

@@ -4,6 +4,7 @@ use base::{Error, Result, SqlState};
 
 use super::arguments::Arguments;
 use super::{Call, Records, Rows};
+use types::text::NAME_BYTES_MAX;
 use types::typmod::format_type;
 use types::{compare, Datum, Numeric, TypeId};
 
@@ -115,6 +116,24 @@ pub(crate) fn count_nulls(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     Ok(Datum::Int4(
         args.iter().filter(|v| v.is_null()).count() as i32
     ))
+}
+
+/// A name with an OID behind it, cut where both together are too long for a name.
+pub(crate) fn name_with_oid(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    let Datum::Oid(oid) = args.any(1)? else {
+        return Err(Error::internal("an oid that is none"));
+    };
+    let (name, suffix) = (args.text(0)?, format!("_{oid}"));
+    let mut end = name.len().min(NAME_BYTES_MAX - suffix.len());
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    Ok(Datum::text(format!("{}{suffix}", &name[..end])))
+}
+
+/// Nothing is compiled to machine code.
+pub(crate) fn jit_available(_: &Call<'_>, _: &[Datum]) -> Result<Datum> {
+    Ok(Datum::Bool(false))
 }
 
 pub(crate) fn count_nonnulls(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {

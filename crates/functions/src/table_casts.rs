@@ -28,6 +28,9 @@ casts! {
     INT8 REGTYPE 1287 "i";
     INT8 REGNAMESPACE 1287 "i";
     INT8 REGROLE 1287 "i";
+    INT8 REGOPER 1287 "i";
+    INT8 REGOPERATOR 1287 "i";
+    INT8 REGCOLLATION 1287 "i";
     INT2 INT8 754 "i";
     INT2 INT4 313 "i";
     INT2 REGPROC 2 "i";
@@ -40,6 +43,9 @@ casts! {
     INT2 REGTYPE 2 "i";
     INT2 REGNAMESPACE 2 "i";
     INT2 REGROLE 2 "i";
+    INT2 REGOPER 2 "i";
+    INT2 REGOPERATOR 2 "i";
+    INT2 REGCOLLATION 2 "i";
     INT4 BOOL 2557 "e";
     INT4 CHAR 78 "e";
     INT4 INT8 481 "i";
@@ -54,6 +60,9 @@ casts! {
     INT4 REGTYPE 2 "i";
     INT4 REGNAMESPACE 2 "i";
     INT4 REGROLE 2 "i";
+    INT4 REGOPER 2 "i";
+    INT4 REGOPERATOR 2 "i";
+    INT4 REGCOLLATION 2 "i";
     REGPROC INT8 1288 "a";
     REGPROC INT4 3 "a";
     REGPROC OID 0 "i";
@@ -72,6 +81,9 @@ casts! {
     OID REGTYPE 0 "i";
     OID REGNAMESPACE 0 "i";
     OID REGROLE 0 "i";
+    OID REGOPER 0 "i";
+    OID REGOPERATOR 0 "i";
+    OID REGCOLLATION 0 "i";
     FLOAT4 INT8 653 "a";
     FLOAT4 INT2 238 "a";
     FLOAT4 INT4 319 "a";
@@ -125,4 +137,15 @@ casts! {
     REGROLE INT8 1288 "a";
     REGROLE INT4 3 "a";
     REGROLE OID 0 "i";
+    REGOPER INT8 1288 "a";
+    REGOPER INT4 3 "a";
+    REGOPER OID 0 "i";
+    REGOPER REGOPERATOR 0 "i";
+    REGOPERATOR INT8 1288 "a";
+    REGOPERATOR INT4 3 "a";
+    REGOPERATOR OID 0 "i";
+    REGOPERATOR REGOPER 0 "i";
+    REGCOLLATION INT8 1288 "a";
+    REGCOLLATION INT4 3 "a";
+    REGCOLLATION OID 0 "i";
 }

@@ -75,7 +75,9 @@ functions! {
     3424 "pg_partition_root" (REGCLASS) REGCLASS "i" system::partition_root;
     3425 "pg_partition_ancestors" (REGCLASS) REGCLASS "v" set system::partition_ancestors;
     3448 "pg_collation_actual_version" (OID) TEXT "v" session Catalog::CollationVersion;
+    3476 "to_regoperator" (TEXT) REGOPERATOR "s" session Catalog::OidOfName;
     3479 "to_regprocedure" (TEXT) REGPROCEDURE "s" session Catalog::OidOfName;
+    3492 "to_regoper" (TEXT) REGOPER "s" session Catalog::OidOfName;
     3494 "to_regproc" (TEXT) REGPROC "s" session Catalog::OidOfName;
     3537 "pg_describe_object" (OID OID INT4) TEXT "s" session Catalog::ObjectDescription;
     3756 "pg_ts_parser_is_visible" (OID) BOOL "s" session Catalog::IsBuiltInVisible;
@@ -90,6 +92,7 @@ functions! {
     4032 "pg_sequence_last_value" (REGCLASS) INT8 "v" session Catalog::SequenceLastValue;
     4086 "to_regnamespace" (TEXT) REGNAMESPACE "s" session Catalog::OidOfName;
     4093 "to_regrole" (TEXT) REGROLE "s" session Catalog::OidOfName;
+    4195 "to_regcollation" (TEXT) REGCOLLATION "s" session Catalog::OidOfName;
     6120 "pg_get_replica_identity_index" (REGCLASS) REGCLASS "s" session Catalog::Nothing;
     6197 "pg_get_function_sqlbody" (OID) TEXT "s" session Catalog::FunctionSqlBody;
     6205 "has_parameter_privilege" (NAME TEXT TEXT) BOOL "s" session Privilege::Parameter;

@@ -106,6 +106,10 @@ functions! {
     1799 "oidout" (OID) CSTRING "i" type_io::output;
     2212 "regprocedurein" (CSTRING) REGPROCEDURE "s" type_io::input;
     2213 "regprocedureout" (REGPROCEDURE) CSTRING "s" type_io::output;
+    2214 "regoperin" (CSTRING) REGOPER "s" type_io::input;
+    2215 "regoperout" (REGOPER) CSTRING "s" type_io::output;
+    2216 "regoperatorin" (CSTRING) REGOPERATOR "s" type_io::input;
+    2217 "regoperatorout" (REGOPERATOR) CSTRING "s" type_io::output;
     2218 "regclassin" (CSTRING) REGCLASS "s" type_io::input;
     2219 "regclassout" (REGCLASS) CSTRING "s" type_io::output;
     2220 "regtypein" (CSTRING) REGTYPE "s" type_io::input;
@@ -176,6 +180,10 @@ functions! {
     2445 "regprocsend" (REGPROC) BYTEA "i" type_io::send;
     2446 "regprocedurerecv" (INTERNAL) REGPROCEDURE "i" unsupported;
     2447 "regproceduresend" (REGPROCEDURE) BYTEA "i" type_io::send;
+    2448 "regoperrecv" (INTERNAL) REGOPER "i" unsupported;
+    2449 "regopersend" (REGOPER) BYTEA "i" type_io::send;
+    2450 "regoperatorrecv" (INTERNAL) REGOPERATOR "i" unsupported;
+    2451 "regoperatorsend" (REGOPERATOR) BYTEA "i" type_io::send;
     2452 "regclassrecv" (INTERNAL) REGCLASS "i" unsupported;
     2453 "regclasssend" (REGCLASS) BYTEA "i" type_io::send;
     2454 "regtyperecv" (INTERNAL) REGTYPE "i" unsupported;
@@ -315,6 +323,10 @@ functions! {
     4094 "regrolerecv" (INTERNAL) REGROLE "i" unsupported;
     4095 "regrolesend" (REGROLE) BYTEA "i" type_io::send;
     4098 "regrolein" (CSTRING) REGROLE "s" type_io::input;
+    4193 "regcollationin" (CSTRING) REGCOLLATION "s" type_io::input;
+    4194 "regcollationout" (REGCOLLATION) CSTRING "s" type_io::output;
+    4196 "regcollationrecv" (INTERNAL) REGCOLLATION "i" unsupported;
+    4197 "regcollationsend" (REGCOLLATION) BYTEA "i" type_io::send;
     4110 "macaddr8_in" (CSTRING) MACADDR8 "i" type_io::input;
     4111 "macaddr8_out" (MACADDR8) CSTRING "i" type_io::output;
     4226 "anycompatiblemultirange_in" (CSTRING OID INT4) ANYCOMPATIBLEMULTIRANGE "s" unsupported;

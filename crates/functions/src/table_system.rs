@@ -6,6 +6,7 @@ use super::table::functions;
 
 functions! {
     89 "version" () TEXT "s" system::version;
+    266 "nameconcatoid" (NAME OID) NAME "i" system::name_with_oid;
     438 "num_nulls" (ANY) INT4 "inv" system::count_nulls;
     440 "num_nonnulls" (ANY) INT4 "inv" system::count_nonnulls;
     715 "lo_create" (OID) OID "v" session LargeObject::Create;
@@ -30,6 +31,8 @@ functions! {
     3172 "lo_truncate64" (INT4 INT8) INT4 "v" session LargeObject::Truncate;
     3334 "pg_size_bytes" (TEXT) INT8 "i" sizes::bytes;
     3432 "gen_random_uuid" () UUID "v" system::random_uuid;
+    315 "pg_jit_available" () BOOL "v" system::jit_available;
+    710 "getpgusername" () NAME "s" session Own::CurrentUser;
     745 "current_user" () NAME "s" session Own::CurrentUser;
     746 "session_user" () NAME "s" session Own::SessionUser;
     810 "pg_client_encoding" () NAME "s" encodings::client_encoding;

@@ -423,6 +423,14 @@ impl EvalContext {
             Some(names) => names.oid_of(kind, name)?,
             None => None,
         };
+        if matches!(kind, TypeId::REGOPER | TypeId::REGOPERATOR) {
+            let missing = || format!("operator does not exist: {name}");
+            return found.ok_or_else(|| Error::new(SqlState::UNDEFINED_FUNCTION, missing()));
+        }
+        if kind == TypeId::REGCOLLATION {
+            let missing = || format!("collation \"{name}\" for encoding \"UTF8\" does not exist");
+            return found.ok_or_else(|| Error::new(SqlState::UNDEFINED_OBJECT, missing()));
+        }
         let what = match kind {
             TypeId::REGCLASS => "relation",
             TypeId::REGTYPE => "type",

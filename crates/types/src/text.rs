@@ -297,7 +297,7 @@ fn parse_oid(context: &EvalContext, kind: TypeId, text: &str) -> Result<u32> {
     let number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
     if kind != TypeId::OID && !number {
         return match body {
-            "-" => Ok(0),
+            "-" if !is_operator(kind) => Ok(0),
             _ if kind == TypeId::REGTYPE && context.names.is_none() => TypeId::by_sql_name(body)
                 .map(|found| found.0)
                 .ok_or_else(|| invalid(kind, text)),
@@ -321,10 +321,15 @@ fn parse_oid(context: &EvalContext, kind: TypeId, text: &str) -> Result<u32> {
     }
 }
 
+/// Whether values name operators, of which one is called `-`.
+fn is_operator(kind: TypeId) -> bool {
+    matches!(kind, TypeId::REGOPER | TypeId::REGOPERATOR)
+}
+
 fn write_oid(context: &EvalContext, kind: TypeId, oid: u32, out: &mut String) {
     let plain = matches!(kind, TypeId::OID | TypeId::XID | TypeId::CID);
     if !plain && oid == 0 {
-        return out.push('-');
+        return out.push(if is_operator(kind) { '0' } else { '-' });
     }
     if !plain {
         if let Some(name) = context.name_of(kind, oid) {

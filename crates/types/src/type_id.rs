@@ -122,6 +122,8 @@ types! {
     NUMERIC 1700 "numeric" "numeric" -1 Numeric 0 0 1231;
     REFCURSOR 1790 "refcursor" "refcursor" -1 User 0 0 2201;
     REGPROCEDURE 2202 "regprocedure" "regprocedure" 4 Numeric 0 0 2207;
+    REGOPER 2203 "regoper" "regoper" 4 Numeric 0 0 2208;
+    REGOPERATOR 2204 "regoperator" "regoperator" 4 Numeric 0 0 2209;
     REGCLASS 2205 "regclass" "regclass" 4 Numeric 0 0 2210;
     REGTYPE 2206 "regtype" "regtype" 4 Numeric 0 0 2211;
     RECORD 2249 "record" "record" -1 Pseudo 0 0 2287;
@@ -155,6 +157,7 @@ types! {
     JSONPATH 4072 "jsonpath" "jsonpath" -1 User 0 0 4073;
     REGNAMESPACE 4089 "regnamespace" "regnamespace" 4 Numeric 0 0 4090;
     REGROLE 4096 "regrole" "regrole" 4 Numeric 0 0 4097;
+    REGCOLLATION 4191 "regcollation" "regcollation" 4 Numeric 0 0 4192;
     INT4MULTIRANGE 4451 "int4multirange" "int4multirange" -1 Range 0 0 6150;
     NUMMULTIRANGE 4532 "nummultirange" "nummultirange" -1 Range 0 0 6151;
     TSMULTIRANGE 4533 "tsmultirange" "tsmultirange" -1 Range 0 0 6152;
@@ -518,8 +521,11 @@ impl TypeId {
             TypeId::OID
                 | TypeId::REGPROC
                 | TypeId::REGPROCEDURE
+                | TypeId::REGOPER
+                | TypeId::REGOPERATOR
                 | TypeId::REGCLASS
                 | TypeId::REGTYPE
+                | TypeId::REGCOLLATION
                 | TypeId::REGNAMESPACE
                 | TypeId::REGROLE
                 | TypeId::REGCONFIG

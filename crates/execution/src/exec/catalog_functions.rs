@@ -302,6 +302,8 @@ fn named(cx: &Exec<'_>, kind: TypeId, name: &str) -> Result<Datum> {
     };
     match found {
         Err(error) if error.state() == SqlState::INVALID_SCHEMA_NAME => Ok(Datum::Null),
+        // An operator's name alone may mean several.
+        Err(error) if error.state() == SqlState::of("42725") => Ok(Datum::Null),
         found => Ok(found?.map_or(Datum::Null, Datum::Oid)),
     }
 }

@@ -30,7 +30,12 @@ pub(super) struct Names {
 fn has_schema(kind: TypeId) -> bool {
     matches!(
         kind,
-        TypeId::REGCLASS | TypeId::REGTYPE | TypeId::REGPROC | TypeId::REGPROCEDURE
+        TypeId::REGCLASS
+            | TypeId::REGTYPE
+            | TypeId::REGPROC
+            | TypeId::REGPROCEDURE
+            | TypeId::REGOPER
+            | TypeId::REGCOLLATION
     )
 }
 
@@ -91,8 +96,18 @@ impl Names {
             TypeId::REGCONFIG => Config::named(&parts.join(".")),
             TypeId::REGDICTIONARY => Dictionary::named(&parts.join(".")),
             TypeId::REGTYPE => self.type_named(name)?.map(|ty| ty.0),
+            TypeId::REGCOLLATION => self.collation_named(&parts)?,
+            TypeId::REGOPER => match self.operators_named(&parts)?[..] {
+                [] => None,
+                [found] => Some(found),
+                _ => {
+                    let message = format!("more than one operator named {name}");
+                    return Err(Error::new(SqlState::of("42725"), message));
+                }
+            },
+            TypeId::REGOPERATOR => self.operator_of_signature(name)?,
             TypeId::REGPROCEDURE => {
-                let (name, types) = self.signature_of(name)?;
+                let (name, types) = self.signature_of(name, false)?;
                 let parts = split_name(name);
                 let built_in = is_built_in(&parts).then(|| built_in_procedure(&parts, &types));
                 let built_in = built_in.flatten();
@@ -144,6 +159,9 @@ impl NameLookup for Names {
                 self.catalog.shown_type(&self.search_path, TypeId(oid))
             }
             TypeId::REGTYPE => TypeId(oid).info().map(|_| TypeId(oid).to_string()),
+            TypeId::REGCOLLATION => self.catalog.shown_collation(&self.search_path, oid),
+            TypeId::REGOPER => self.operator_alone(oid),
+            TypeId::REGOPERATOR => self.catalog.shown_operator(&self.search_path, oid),
             TypeId::REGPROCEDURE | TypeId::REGPROC if estimators::by_oid(oid).is_some() => {
                 let known = estimators::by_oid(oid)?;
                 Some(match kind {
@@ -248,6 +266,98 @@ impl NameLookup for Names {
 }
 
 impl Names {
+    /// The collation of that name.
+    fn collation_named(&self, parts: &[String]) -> Result<Option<u32>> {
+        let found = match parts {
+            [name] => self.catalog.visible_collation(&self.search_path, name),
+            [schema, name] => match self.schema_named(schema)? {
+                Some(schema) => self.catalog.collation_named(schema, name),
+                None => None,
+            },
+            _ => None,
+        };
+        Ok(found.map(|found| found.oid))
+    }
+
+    /// A schema that somebody names, if it is there.
+    ///
+    /// # Errors
+    /// 42501 for one that the role may not look into.
+    fn schema_named(&self, name: &str) -> Result<Option<u32>> {
+        let Some(schema) = self.catalog.schema(name) else {
+            return Ok(None);
+        };
+        self.catalog.check_look_into(self.role, schema)?;
+        Ok(Some(schema.oid))
+    }
+
+    /// The operators that a name means, between whatever types.
+    fn operators_named(&self, parts: &[String]) -> Result<Vec<u32>> {
+        let Some((name, schemas)) = parts.split_last() else {
+            return Ok(Vec::new());
+        };
+        let schemas: Vec<u32> = match schemas {
+            [] => {
+                let own = self.search_path.iter().copied();
+                let first = (!self.search_path.contains(&catalog::PG_CATALOG))
+                    .then_some(catalog::PG_CATALOG);
+                first.into_iter().chain(own).collect()
+            }
+            [.., schema] => self.schema_named(schema)?.into_iter().collect(),
+        };
+        let mut found: Vec<((TypeId, TypeId), u32)> = Vec::new();
+        for schema in schemas {
+            for (types, oid) in self.catalog.operators_in(schema, name) {
+                if !found.iter().any(|known| known.0 == types) {
+                    found.push((types, oid));
+                }
+            }
+        }
+        Ok(found.into_iter().map(|found| found.1).collect())
+    }
+
+    /// The name of an operator as `regoper` prints it: with its schema where it does not mean it alone.
+    fn operator_alone(&self, oid: u32) -> Option<String> {
+        let (schema, name, _) = self.catalog.known_operator(oid)?;
+        let named = self.operators_named(std::slice::from_ref(&name)).ok()?;
+        if named == [oid] {
+            return Some(name);
+        }
+        let schema = &self.catalog.schema_by_oid(schema)?.name;
+        Some(format!("{}.{name}", quote_identifier(schema)))
+    }
+
+    /// The operator of a text like `+(integer,integer)`, in which NONE stands for no operand.
+    ///
+    /// # Errors
+    /// 22P02, 42P02 and 54023 for one of another form, 42704 for a type that is not there.
+    fn operator_of_signature(&self, text: &str) -> Result<Option<u32>> {
+        let (name, types) = self.signature_of(text, true)?;
+        let types = match types[..] {
+            [left, right] => (left, right),
+            [_] => {
+                let error = Error::new(SqlState::of("42P02"), "missing argument");
+                let hint = "Use NONE to denote the missing argument of a unary operator.";
+                return Err(error.with_hint(hint));
+            }
+            _ => {
+                let error = Error::new(SqlState::of("54023"), "too many arguments");
+                return Err(error.with_hint("Provide two argument types for operator."));
+            }
+        };
+        let parts = split_name(name);
+        Ok(match parts.as_slice() {
+            [name] => self
+                .catalog
+                .visible_operator(&self.search_path, name, types),
+            [schema, name] => match self.schema_named(schema)? {
+                Some(schema) => self.catalog.operator_in(schema, name, types),
+                None => None,
+            },
+            _ => None,
+        })
+    }
+
     /// The name of a routine as `regproc` prints it: with its schema where others have that name too.
     fn routine_alone(&self, routine: &Routine) -> String {
         let named = |schema: &u32| self.catalog.routines_named(*schema, &routine.name).count();
@@ -277,11 +387,11 @@ impl Names {
         })
     }
 
-    /// The name and the argument types of a text like `abs(integer)`.
+    /// The name and the argument types of a text like `abs(integer)`; NONE may be no type.
     ///
     /// # Errors
     /// 22P02 for one of another form, 42704 for a type that is not there.
-    fn signature_of<'t>(&self, text: &'t str) -> Result<(&'t str, Vec<TypeId>)> {
+    fn signature_of<'t>(&self, text: &'t str, none: bool) -> Result<(&'t str, Vec<TypeId>)> {
         let wanted = |what: &str| {
             let message = format!("expected a {what}");
             Error::new(SqlState::INVALID_TEXT_REPRESENTATION, message)
@@ -300,6 +410,10 @@ impl Names {
             let ty = ty.trim();
             if ty.is_empty() {
                 return Err(wanted("type name"));
+            }
+            if none && ty.eq_ignore_ascii_case("none") {
+                found.push(TypeId::NONE);
+                continue;
             }
             found.push(self.type_named(ty)?.ok_or_else(|| {
                 let message = format!("type \"{ty}\" does not exist");
