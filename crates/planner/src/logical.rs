@@ -49,6 +49,8 @@ pub(crate) enum SourceKind {
         escapes: bool,
         /// The first place that it looks at as a lateral item.
         reach: usize,
+        /// By how much all places of its query have moved since it was planned, to the right.
+        moved: isize,
     },
     Join {
         kind: JoinKind,
@@ -59,7 +61,8 @@ pub(crate) enum SourceKind {
     },
 }
 
-/// A query of FROM and WHERE alone that is an item of FROM. It holds nothing volatile.
+/// A query of FROM and WHERE alone, or without either, that is an item of FROM. It holds nothing
+/// volatile.
 pub(crate) struct Derived {
     /// Its FROM; places in it are its own, from 0 on.
     pub(crate) source: Source,
@@ -67,9 +70,29 @@ pub(crate) struct Derived {
     pub(crate) conditions: Vec<Expr>,
     /// Its columns, over these places.
     pub(crate) exprs: Vec<Expr>,
+    /// The first place that it looks at as a lateral item, which the items beside it are to it as an
+    /// enclosing query; only its conditions and its columns look at them.
+    pub(crate) reach: usize,
 }
 
 impl Derived {
+    /// Gives what it looks at as a lateral item its new places.
+    fn move_beside(&mut self, places: &[usize]) {
+        fn walk(expr: &mut Expr, places: &[usize]) {
+            if let ExprKind::Outer(1, place) = &mut expr.kind {
+                *place = places[*place];
+            }
+            for part in expr.parts_mut() {
+                walk(part, places);
+            }
+        }
+        let exprs = self.conditions.iter_mut().chain(&mut self.exprs);
+        exprs.for_each(|expr| walk(expr, places));
+        if let Some(place) = places.get(self.reach) {
+            self.reach = *place;
+        }
+    }
+
     /// The first place behind all that it uses.
     pub(crate) fn end(&self) -> usize {
         let exprs = self.conditions.iter().chain(&self.exprs);
@@ -83,6 +106,31 @@ pub(crate) fn end_of(expr: &Expr) -> usize {
 }
 
 impl Source {
+    /// One row without columns, at a place.
+    pub(crate) fn one_row(start: usize) -> Source {
+        Source {
+            kind: SourceKind::Other {
+                plan: Box::new(Plan::Values(vec![Vec::new()])),
+                escapes: false,
+                reach: usize::MAX,
+                moved: 0,
+            },
+            start,
+            width: 0,
+        }
+    }
+
+    /// Whether it is [`Source::one_row`].
+    pub(crate) fn is_one_row(&self) -> bool {
+        match &self.kind {
+            SourceKind::Other { plan, .. } if self.width == 0 => match &**plan {
+                Plan::Values(rows) => matches!(rows.as_slice(), [row] if row.is_empty()),
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
     /// The first place behind all that it uses.
     pub(crate) fn end(&self) -> usize {
         let own = self.start + self.width;
@@ -173,7 +221,8 @@ impl Source {
     /// The first place that a lateral item in it looks at.
     fn reach(&self) -> usize {
         match &self.kind {
-            SourceKind::Scan { .. } | SourceKind::Derived(_) => usize::MAX,
+            SourceKind::Scan { .. } => usize::MAX,
+            SourceKind::Derived(derived) => derived.reach,
             SourceKind::Other { reach, .. } => *reach,
             SourceKind::Join { left, right, .. } => left.reach().min(right.reach()),
         }
@@ -184,8 +233,10 @@ impl Source {
         matches!(&self.kind, SourceKind::Join { lateral: true, left, .. } if left.width == 0)
     }
 
-    /// Moves it to where its columns have gone.
+    /// Moves it to where its columns have gone. Those that a lateral item looks at which is planned
+    /// stay beside one another, as they were.
     pub(crate) fn move_columns(&mut self, places: &[usize]) {
+        let before = self.start;
         if self.width > 0 {
             self.start = places[self.start];
         }
@@ -193,12 +244,23 @@ impl Source {
             SourceKind::Scan { guards, own, .. } => {
                 guards.iter_mut().flatten().chain(own).collect()
             }
-            SourceKind::Other { .. } | SourceKind::Derived(_) => return,
+            SourceKind::Other { moved, .. } => {
+                *moved += self.start as isize - before as isize;
+                return;
+            }
+            SourceKind::Derived(_) => return,
             SourceKind::Join {
-                left, right, on, ..
+                left,
+                right,
+                on,
+                lateral,
+                ..
             } => {
                 left.move_columns(places);
                 right.move_columns(places);
+                if let (SourceKind::Derived(derived), true) = (&mut right.kind, *lateral) {
+                    derived.move_beside(places);
+                }
                 on.iter_mut().collect()
             }
         };
@@ -248,18 +310,12 @@ pub(crate) fn names_columns(expr: &Expr) -> bool {
 /// Marks a source as looking at those on its left, from a place on.
 pub(crate) fn lateral_of(mut source: Source, from: usize) -> Source {
     let (start, width) = (source.start, source.width);
-    if let SourceKind::Other { reach, .. } = &mut source.kind {
-        *reach = from;
+    match &mut source.kind {
+        SourceKind::Other { reach, .. } => *reach = from,
+        SourceKind::Derived(derived) => derived.reach = from,
+        SourceKind::Scan { .. } | SourceKind::Join { .. } => {}
     }
-    let nothing = Source {
-        kind: SourceKind::Other {
-            plan: Box::new(Plan::Values(vec![Vec::new()])),
-            escapes: false,
-            reach: usize::MAX,
-        },
-        start,
-        width: 0,
-    };
+    let nothing = Source::one_row(start);
     Source {
         kind: SourceKind::Join {
             kind: JoinKind::Inner,
@@ -321,15 +377,7 @@ pub(crate) fn joined(kind: JoinKind, left: Source, right: Source, on: Vec<Expr>)
                 false => joined(inner, first, *second, inner_on)?,
             };
             let end = both.start + both.width;
-            let nothing = Source {
-                kind: SourceKind::Other {
-                    plan: Box::new(Plan::Values(vec![Vec::new()])),
-                    escapes: false,
-                    reach: usize::MAX,
-                },
-                start: end,
-                width: 0,
-            };
+            let nothing = Source::one_row(end);
             // The condition is about all of them.
             Ok(match on.is_empty() {
                 true => both,
@@ -368,6 +416,18 @@ pub(crate) fn move_columns(expr: &mut Expr, places: &[usize]) {
     }
     for part in expr.parts_mut() {
         move_columns(part, places);
+    }
+}
+
+/// The same expression, as seen from so many levels further out.
+pub(crate) fn inward(expr: &mut Expr, depth: usize) {
+    match &mut expr.kind {
+        ExprKind::Outer(up, place) if *up == depth => expr.kind = ExprKind::Column(*place),
+        ExprKind::Outer(up, _) => *up -= depth,
+        _ => expr
+            .parts_mut()
+            .into_iter()
+            .for_each(|part| inward(part, depth)),
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use base::engine::TableLock;
 use base::{Error, Result, SqlState};
-use pg_query::protobuf::{Alias, Node, RangeFunction, RangeSubselect, RangeVar};
+use pg_query::protobuf::{Alias, Node, RangeFunction, RangeSubselect, RangeVar, SelectStmt};
 
 use super::expr::{Place, Sets};
 use super::fields::Field;
@@ -20,10 +20,10 @@ use super::rule::ROWS;
 use super::scope::{
     plain_column, query_column, table_columns, ItemKind, Scope, ScopeColumn, ScopeTable,
 };
-use super::select::Body;
+use super::select::{Body, Query};
 use super::view::is_unpopulated;
 use super::{boxed, inner, rows_from, strings, Binder};
-use crate::logical::{cross, lateral_of, Derived, Source, SourceKind};
+use crate::logical::{cross, lateral_of, Source, SourceKind};
 use crate::plan::compile;
 use crate::plan::{Collated, Expr, ExprKind, Plan, RoutineCall, Scan};
 use catalog::policy::PolicyCommand as For;
@@ -320,6 +320,7 @@ impl Binder<'_> {
             plan: Box::new(plan),
             escapes: false,
             reach: usize::MAX,
+            moved: 0,
         };
         self.item_of(kind, columns, name, alias, scope, next)
     }
@@ -336,11 +337,7 @@ impl Binder<'_> {
     ) -> Result<Source> {
         match body {
             Body::Simple(simple) if simple.is_settled() => {
-                let kind = SourceKind::Derived(Box::new(Derived {
-                    source: simple.source,
-                    conditions: simple.conditions,
-                    exprs: simple.exprs,
-                }));
+                let kind = SourceKind::Derived(Box::new(simple.into_derived()));
                 self.item_of(kind, columns, name, alias, scope, next)
             }
             body => {
@@ -393,14 +390,14 @@ impl Binder<'_> {
         let mut from = usize::MAX;
         let bound = if query.lateral {
             let beside = beside(scope);
-            let bound = self.running_once(false, |binder| binder.select(select, Some(&beside)))?;
+            let bound = self.running_once(false, |binder| binder.item(select, Some(&beside)))?;
             from = beside.first_seen();
             if beside.escapes.get() {
                 scope.escapes.set(true);
             }
             bound
         } else {
-            let bound = self.select(select, scope.parent)?;
+            let bound = self.item(select, scope.parent)?;
             if bound.escapes {
                 scope.escapes.set(true);
             }
@@ -413,9 +410,27 @@ impl Binder<'_> {
             let source = self.query_item(bound.body, columns, "", alias, scope, next)?;
             return Ok(source.escaping(escapes));
         }
-        let plan = self.plan_of(bound.body)?;
-        let source = self.other(plan, columns, "", alias, scope, next)?;
+        let mut body = bound.body;
+        let may_be_part = match &mut body {
+            Body::Simple(simple) => simple.may_stand_beside(),
+            Body::Plan(_) => false,
+        };
+        let source = match may_be_part {
+            true => self.query_item(body, columns, "", alias, scope, next)?,
+            false => {
+                let plan = self.plan_of(body)?;
+                self.other(plan, columns, "", alias, scope, next)?
+            }
+        };
         Ok(lateral_of(source.escaping(escapes), from))
+    }
+
+    /// Binds a query that is an item of FROM.
+    fn item(&mut self, select: &SelectStmt, parent: Option<&Scope<'_>>) -> Result<Query> {
+        self.as_item = true;
+        let query = self.select(select, parent);
+        self.as_item = false;
+        query
     }
 
     pub(super) fn range_function(

@@ -18,6 +18,7 @@ use base::{Result, SqlState};
 use super::scope::Scope;
 use super::window::clause_words;
 use super::Binder;
+use crate::logical::inward;
 use crate::plan::{Expr, ExprKind};
 
 /// How much inner queries had looked at, of each query from the innermost outwards.
@@ -91,17 +92,5 @@ impl Binder<'_> {
         let mut shown = call.clone();
         shown.kind = ExprKind::Outer(depth, home.show_value(moved));
         Ok(Some(shown))
-    }
-}
-
-/// The same expression, as seen from so many levels further out.
-pub(super) fn inward(expr: &mut Expr, depth: usize) {
-    match &mut expr.kind {
-        ExprKind::Outer(up, place) if *up == depth => expr.kind = ExprKind::Column(*place),
-        ExprKind::Outer(up, _) => *up -= depth,
-        _ => expr
-            .parts_mut()
-            .into_iter()
-            .for_each(|part| inward(part, depth)),
     }
 }

@@ -37,6 +37,7 @@
 pub mod alter;
 mod arbiter;
 mod assignments;
+mod beside;
 pub mod call;
 pub mod coerce;
 pub mod collation;
@@ -365,6 +366,9 @@ pub struct Binder<'a> {
     locks_rows: Option<&'static str>,
     /// Whether CALL is bound, which names a procedure.
     calling: bool,
+    /// Whether the query that is bound next is an item of FROM, which may become a part of the query
+    /// around it without reading anything itself.
+    as_item: bool,
     /// Whether the query that is bound next is that of EXISTS, whose targets nobody computes.
     exists: bool,
     /// Whether the query that is bound next is to have the keys by which it is correlated as columns,
@@ -432,6 +436,7 @@ impl<'a> Binder<'a> {
             calling: false,
             for_insert: false,
             for_cursor: false,
+            as_item: false,
             cursor_tables: Vec::new(),
             exists: false,
             keying: false,

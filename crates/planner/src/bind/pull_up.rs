@@ -24,11 +24,10 @@ use base::{Error, Result};
 use pg_query::protobuf::{BoolExpr, BoolExprType, Node, SubLink, SubLinkType};
 
 use super::expr::Place;
-use super::level::inward;
 use super::scope::Scope;
 use super::select::{Body, Query};
 use super::{boxed, inner, strings, Binder};
-use crate::logical::{conjuncts, looks_outside, move_columns, truth, Source, SourceKind};
+use crate::logical::{conjuncts, inward, looks_outside, move_columns, truth, Source, SourceKind};
 use crate::plan::{Expr, ExprKind, JoinKind};
 use syntax::parser::NodeEnum;
 
@@ -182,7 +181,7 @@ fn is(logic: &BoolExpr, kind: BoolExprType) -> bool {
 }
 
 /// Whether an expression of a subquery means the same in the query around it.
-fn can_move(expr: &Expr) -> bool {
+pub(super) fn can_move(expr: &Expr) -> bool {
     !expr.any(&|part| match &part.kind {
         ExprKind::Sub(query, ..) => query.deep,
         _ => part.is_volatile_call(),

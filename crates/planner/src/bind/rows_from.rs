@@ -130,6 +130,7 @@ fn plan_of(source: Source) -> Result<(Plan, bool, usize)> {
             plan,
             escapes,
             reach,
+            ..
         } => Ok((*plan, escapes, reach)),
         SourceKind::Join { right, .. } => plan_of(*right),
         _ => Err(Error::internal("a function in FROM that is none")),

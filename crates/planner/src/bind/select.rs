@@ -47,7 +47,7 @@ pub(super) enum Body {
     /// As planned.
     Plan(Box<Plan>),
     /// Expressions over the rows of FROM that meet WHERE, and nothing else: not planned yet, so that
-    /// the query around may take it apart ([`super::pull_up`]).
+    /// the query around may take it apart ([`super::pull_up`], [`super::beside`]).
     Simple(Box<Simple>),
 }
 
@@ -66,9 +66,13 @@ pub(super) struct Simple {
 impl Simple {
     /// Whether its columns and conditions are the same however often and wherever they are computed.
     pub(super) fn is_settled(&self) -> bool {
-        let mut exprs = self.conditions.iter().chain(&self.exprs);
-        !exprs.any(|expr| expr.any(&Expr::is_volatile_call))
+        are_settled(self.conditions.iter().chain(&self.exprs))
     }
+}
+
+/// Whether expressions are the same however often and wherever they are computed.
+pub(super) fn are_settled<'e>(mut exprs: impl Iterator<Item = &'e Expr>) -> bool {
+    !exprs.any(|expr| expr.any(&Expr::is_volatile_call))
 }
 
 /// Queries may be nested this deep, UNION included; further is 54001. A statement runs them on its
@@ -125,6 +129,7 @@ impl Binder<'_> {
         let keying = std::mem::take(&mut self.keying);
         let for_insert = std::mem::take(&mut self.for_insert);
         let for_cursor = std::mem::take(&mut self.for_cursor);
+        let as_item = std::mem::take(&mut self.as_item);
         self.query_depth += 1;
         let bound = self.deeper(|binder| {
             let begun = binder.subqueries;
@@ -139,8 +144,10 @@ impl Binder<'_> {
                         binder.keying = keying;
                         binder.for_insert = for_insert;
                         binder.for_cursor = for_cursor;
+                        binder.as_item = as_item;
                         binder.simple_select(select, parent)
                     } else {
+                        binder.as_item = as_item;
                         binder.values(select, parent)
                     }
                 }
@@ -198,6 +205,7 @@ impl Binder<'_> {
     fn simple_select(&mut self, select: &SelectStmt, parent: Option<&Scope<'_>>) -> Result<Query> {
         let exists = std::mem::take(&mut self.exists);
         let keying = std::mem::take(&mut self.keying);
+        let as_item = std::mem::take(&mut self.as_item);
         // What is sorted or told apart has a type.
         let for_insert = std::mem::take(&mut self.for_insert)
             && select.sort_clause.is_empty()
@@ -314,6 +322,8 @@ impl Binder<'_> {
             }
         }
         let simple = !(grouped || windowed || locking) && is_plain(select, &outputs);
+        let one_row = simple && as_item && are_settled(conditions.iter().chain(&outputs.exprs));
+        let source = source.or_else(|| one_row.then(|| Source::one_row(0)));
         let body = match source {
             Some(source) if simple => Body::Simple(Box::new(Simple {
                 source,

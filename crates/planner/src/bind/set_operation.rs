@@ -12,7 +12,7 @@ use super::expr::Place;
 use super::outputs::output_location;
 use super::project_set::projection;
 use super::scope::Scope;
-use super::select::{is_with_ties, sort_order, Body, Query};
+use super::select::{are_settled, is_with_ties, sort_order, Body, Query, Simple};
 use super::{boxed, inner, strings, Binder, OutputColumn};
 use crate::plan::compile;
 use crate::plan::{Collated, Expr, ExprKind, Plan, SetOperation, SortKey};
@@ -23,12 +23,27 @@ use types::TypeId;
 /// What binding a query counts for, in the units of [`coro::work`].
 const SELECT_WORK: usize = 4_000;
 
+/// The values of the only row, if VALUES has one and nothing else, by its columns.
+fn only_row(select: &SelectStmt, columns: &[Vec<Expr>]) -> Option<Vec<Expr>> {
+    let limited = select.limit_count.is_some() || select.limit_offset.is_some();
+    if limited || !select.sort_clause.is_empty() || !select.locking_clause.is_empty() {
+        return None;
+    }
+    let values = columns.iter().map(|column| match column.as_slice() {
+        [only] => Some(only.clone()),
+        _ => None,
+    });
+    let values: Vec<Expr> = values.collect::<Option<_>>()?;
+    are_settled(values.iter()).then_some(values)
+}
+
 impl Binder<'_> {
     pub(super) fn values(
         &mut self,
         select: &SelectStmt,
         parent: Option<&Scope<'_>>,
     ) -> Result<Query> {
+        let as_item = std::mem::take(&mut self.as_item);
         let scope = Scope::inside(parent);
         let mut rows = Vec::new();
         for node in &select.values_lists {
@@ -75,14 +90,17 @@ impl Binder<'_> {
             });
             unified.push(column);
         }
-        let count = rows.len();
-        let rows = (0..count)
-            .map(|row| unified.iter().map(|column| compile(&column[row])).collect())
-            .collect();
-        let plan = Plan::Values(rows);
-        let plan = self.finish_output(select, plan, &columns)?;
+        let body = match as_item.then(|| only_row(select, &unified)).flatten() {
+            Some(exprs) => Body::Simple(Box::new(Simple::of_one_row(exprs))),
+            None => {
+                let row = |row: usize| unified.iter().map(move |column| compile(&column[row]));
+                let rows = (0..rows.len()).map(|place| row(place).collect());
+                let plan = Plan::Values(rows.collect());
+                Body::Plan(Box::new(self.finish_output(select, plan, &columns)?))
+            }
+        };
         Ok(Query {
-            body: Body::Plan(Box::new(plan)),
+            body,
             literals: vec![None; columns.len()],
             locations: vec![-1; columns.len()],
             columns,

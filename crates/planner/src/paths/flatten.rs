@@ -22,15 +22,20 @@
 //!   subquery is computed once for each of its rows.
 //!
 //! # What it leaves out
-//! Queries under FULL and lateral joins, and those with such joins in them, are planned by themselves;
-//! conditions on their columns are tested inside nevertheless ([`Planner::derived_path`]).
+//! Queries under FULL joins and beside LATERAL items that stay by themselves, and those with such joins in
+//! them, are planned by themselves; conditions on their columns are tested inside nevertheless ([`Planner::derived_path`]).
+
+use std::ops::Range;
 
 use base::hash::{HashMap, HashSet};
 use base::Result;
 
 use super::{Layout, Path, Planner};
-use crate::logical::{columns_of, end_of, move_columns, shifted, Derived, Source, SourceKind};
+use crate::logical::{
+    columns_of, end_of, inward, move_columns, shifted, Derived, Source, SourceKind,
+};
 use crate::plan::{compile, Expr, ExprKind, JoinKind, Plan};
+use types::Datum;
 
 /// Joins of more items take in no further queries.
 const ITEMS_MAX: usize = 64;
@@ -50,17 +55,21 @@ pub(super) fn flattened(source: Source, conditions: Vec<Expr>) -> (Source, Vec<E
     if !has_derived(&source) {
         return (source, conditions, Meanings::default());
     }
+    let source = with_certain_rows(source);
     let ends = conditions.iter().map(end_of);
+    let mut weights = Weights::default();
+    weigh(&source, &mut weights);
     let mut flattening = Flattening {
         next: ends.fold(source.end(), usize::max),
         items: source.ranges().len(),
         named: HashSet::default(),
+        weights,
         meanings: Meanings::default(),
     };
     flattening.name(&conditions);
     flattening.name_joins(&source);
     let mut all = Vec::new();
-    let mut source = flattening.source(source, &mut all, false, PARTS_MAX);
+    let mut source = flattening.source(source, &mut all, None, PARTS_MAX);
     all.extend(conditions);
     let meanings = flattening.meanings;
     put_meanings(&mut source, &meanings);
@@ -76,13 +85,84 @@ fn has_derived(source: &Source) -> bool {
     }
 }
 
+/// Makes inner joins of left ones without a condition whose right side has a row whatever happens.
+fn with_certain_rows(source: Source) -> Source {
+    let Source { kind, start, width } = source;
+    let SourceKind::Join {
+        mut kind,
+        left,
+        right,
+        on,
+        lateral,
+    } = kind
+    else {
+        return Source { kind, start, width };
+    };
+    let certain = match &right.kind {
+        SourceKind::Derived(derived) => {
+            derived.source.is_one_row() && derived.conditions.is_empty()
+        }
+        _ => false,
+    };
+    if kind == JoinKind::Left && certain && on.iter().all(is_true) {
+        kind = JoinKind::Inner;
+    }
+    let kind = SourceKind::Join {
+        kind,
+        left: Box::new(with_certain_rows(*left)),
+        right: Box::new(with_certain_rows(*right)),
+        on,
+        lateral,
+    };
+    Source { kind, start, width }
+}
+
+fn is_true(condition: &Expr) -> bool {
+    matches!(condition.kind, ExprKind::Const(Datum::Bool(true), None))
+}
+
+/// How many parts that has which stands for a column, once all of them are parts, by places.
+type Weights = HashMap<usize, usize>;
+
+/// Weighs the columns of queries, those of others that they look at first.
+fn weigh(source: &Source, weights: &mut Weights) {
+    match &source.kind {
+        SourceKind::Join { left, right, .. } => {
+            weigh(left, weights);
+            weigh(right, weights);
+        }
+        SourceKind::Derived(derived) => {
+            let mut inside = Weights::default();
+            weigh(&derived.source, &mut inside);
+            for (place, expr) in (source.start..).zip(&derived.exprs) {
+                let mut weight = 0_usize;
+                expr.visit(&mut |part| {
+                    let known = match part.kind {
+                        ExprKind::Column(place) => inside.get(&place),
+                        ExprKind::Outer(1, place) => weights.get(&place),
+                        _ => None,
+                    };
+                    weight = weight.saturating_add(*known.unwrap_or(&1));
+                });
+                weights.insert(place, weight);
+            }
+        }
+        SourceKind::Scan { .. } | SourceKind::Other { .. } => {}
+    }
+}
+
+/// The places of that side of an outer join in whose place there may be NULLs which is the innermost
+/// around an item, if there is one.
+type Missing<'r> = Option<&'r [Range<usize>]>;
+
 struct Flattening {
     /// The first place that nothing has.
     next: usize,
     /// How many items are joined.
     items: usize,
-    /// The places that conditions name.
+    /// The places that conditions and LATERAL items name.
     named: HashSet<usize>,
+    weights: Weights,
     meanings: Meanings,
 }
 
@@ -91,15 +171,26 @@ impl Flattening {
         self.named.extend(conditions.iter().flat_map(columns_of));
     }
 
-    /// Notes what the conditions of joins name.
+    /// Notes what the conditions of joins name, and LATERAL items.
     fn name_joins(&mut self, source: &Source) {
-        if let SourceKind::Join {
-            left, right, on, ..
-        } = &source.kind
-        {
-            self.name(on);
-            self.name_joins(left);
-            self.name_joins(right);
+        match &source.kind {
+            SourceKind::Join {
+                left, right, on, ..
+            } => {
+                self.name(on);
+                self.name_joins(left);
+                self.name_joins(right);
+            }
+            SourceKind::Derived(derived) if derived.reach < source.start => {
+                for expr in derived.conditions.iter().chain(&derived.exprs) {
+                    expr.visit(&mut |part| {
+                        if let ExprKind::Outer(1, place) = part.kind {
+                            self.named.insert(place);
+                        }
+                    });
+                }
+            }
+            _ => {}
         }
     }
 
@@ -109,108 +200,199 @@ impl Flattening {
         &mut self,
         source: Source,
         into: &mut Vec<Expr>,
-        nullable: bool,
+        missing: Missing<'_>,
         parts_max: usize,
     ) -> Source {
         let Source { kind, start, width } = source;
-        let kind = match kind {
+        match kind {
             SourceKind::Derived(derived)
-                if self.may_be_part(&derived, start, nullable, parts_max) =>
+                if self.may_be_part(&derived, (start, false), missing, parts_max) =>
             {
-                let heaviest = derived.exprs.iter().map(parts_of).max();
-                let parts_max = parts_max / heaviest.unwrap_or(1).max(1);
-                let source = self.part(*derived, start, into);
-                return self.source(source, into, nullable, parts_max);
+                self.part(*derived, (start, false), into, missing, parts_max)
             }
             SourceKind::Join {
                 kind,
                 left,
                 right,
-                mut on,
-                lateral: false,
-            } if kind != JoinKind::Full => {
-                let (mut of_left, mut of_right) = (Vec::new(), Vec::new());
-                let left_missing = kind == JoinKind::Right;
-                let right_missing = kind == JoinKind::Left;
-                let left = self.source(*left, &mut of_left, nullable || left_missing, parts_max);
-                let right =
-                    self.source(*right, &mut of_right, nullable || right_missing, parts_max);
-                let (to_left, to_right) = match kind {
-                    JoinKind::Inner | JoinKind::Full => (false, false),
-                    JoinKind::Right => (true, false),
-                    JoinKind::Left | JoinKind::Semi | JoinKind::Anti => (false, true),
-                };
-                for (conditions, to_join) in [(of_left, to_left), (of_right, to_right)] {
-                    match to_join {
-                        true => on.extend(conditions),
-                        false => into.extend(conditions),
-                    }
-                }
-                SourceKind::Join {
+                on,
+                lateral,
+            } if self.enters(kind, &right, lateral, missing, parts_max) => {
+                let join = Joined {
                     kind,
-                    left: Box::new(left),
-                    right: Box::new(right),
+                    left: *left,
+                    right: *right,
                     on,
-                    lateral: false,
-                }
+                    lateral,
+                };
+                self.join(join, (start, width), into, missing, parts_max)
             }
-            kind => kind,
+            kind => Source { kind, start, width },
+        }
+    }
+
+    /// Whether queries on both sides of a join may become parts of the query around: beside a LATERAL
+    /// item only if it becomes one itself, as it looks for columns in their places otherwise.
+    fn enters(
+        &self,
+        kind: JoinKind,
+        right: &Source,
+        lateral: bool,
+        missing: Missing<'_>,
+        parts_max: usize,
+    ) -> bool {
+        let of_right = right.ranges();
+        let missing = match kind {
+            JoinKind::Full => return false,
+            JoinKind::Left => Some(&of_right[..]),
+            _ => missing,
+        };
+        match &right.kind {
+            _ if !lateral => true,
+            SourceKind::Derived(derived) => {
+                self.may_be_part(derived, (right.start, true), missing, parts_max)
+            }
+            _ => false,
+        }
+    }
+
+    fn join(
+        &mut self,
+        join: Joined,
+        (start, width): (usize, usize),
+        into: &mut Vec<Expr>,
+        missing: Missing<'_>,
+        parts_max: usize,
+    ) -> Source {
+        let Joined {
+            kind,
+            left,
+            right,
+            mut on,
+            lateral,
+        } = join;
+        let (mut of_left, mut of_right) = (Vec::new(), Vec::new());
+        let (left_ranges, right_ranges) = (left.ranges(), right.ranges());
+        let (left_missing, right_missing) = match kind {
+            JoinKind::Right => (Some(&left_ranges[..]), missing),
+            JoinKind::Left => (missing, Some(&right_ranges[..])),
+            _ => (missing, missing),
+        };
+        let right = match right.kind {
+            // That it may be a part has been found with as many items as there are now.
+            SourceKind::Derived(derived) if lateral => {
+                let item = (right.start, true);
+                self.part(*derived, item, &mut of_right, right_missing, parts_max)
+            }
+            _ => self.source(right, &mut of_right, right_missing, parts_max),
+        };
+        let left = self.source(left, &mut of_left, left_missing, parts_max);
+        let (to_left, to_right) = match kind {
+            JoinKind::Inner | JoinKind::Full => (false, false),
+            JoinKind::Right => (true, false),
+            JoinKind::Left | JoinKind::Semi | JoinKind::Anti => (false, true),
+        };
+        for (conditions, to_join) in [(of_left, to_left), (of_right, to_right)] {
+            match to_join {
+                true => on.extend(conditions),
+                false => into.extend(conditions),
+            }
+        }
+        // What reads nothing is no item any more.
+        if kind == JoinKind::Inner && (left.is_one_row() || right.is_one_row()) {
+            into.extend(on);
+            return if right.is_one_row() { left } else { right };
+        }
+        let kind = SourceKind::Join {
+            kind,
+            left: Box::new(left),
+            right: Box::new(right),
+            on,
+            lateral: false,
         };
         Source { kind, start, width }
     }
 
-    /// Whether a query may become a part of the one around it, on a side of an outer join that may be
-    /// missing or elsewhere.
+    /// Whether a query, LATERAL or not, may become a part of the one around it, on a side of an outer
+    /// join that may be missing or elsewhere.
     fn may_be_part(
-        &mut self,
+        &self,
         derived: &Derived,
-        start: usize,
-        nullable: bool,
+        (start, lateral): (usize, bool),
+        missing: Missing<'_>,
         parts_max: usize,
     ) -> bool {
-        let fits = |(place, expr): (usize, &Expr)| match nullable {
-            true => matches!(expr.bare().kind, ExprKind::Column(_)),
-            false if expr.any(&is_subquery) => {
-                !self.named.contains(&place) && parts_of(expr) <= parts_max
-            }
-            false => parts_of(expr) <= parts_max,
+        let weight = |place: usize, expr: &Expr| match lateral {
+            true => self.weights.get(&place).copied().unwrap_or(usize::MAX),
+            false => parts_of(expr),
         };
-        let items = self.items + derived.source.ranges().len();
-        let may = (start..).zip(&derived.exprs).all(fits)
-            && items <= ITEMS_MAX
-            && !has_lateral(&derived.source);
-        if may {
-            self.items = items;
-        }
-        may
+        let fits = |(place, expr): (usize, &Expr)| match missing {
+            Some(missing) => match expr.bare().kind {
+                ExprKind::Column(_) => true,
+                // NULL wherever the item itself is.
+                ExprKind::Outer(1, beside) if lateral => {
+                    missing.iter().any(|range| range.contains(&beside))
+                }
+                _ => false,
+            },
+            None if expr.any(&is_subquery) => {
+                !self.named.contains(&place) && weight(place, expr) <= parts_max
+            }
+            None => weight(place, expr) <= parts_max,
+        };
+        (start..).zip(&derived.exprs).all(fits)
+            && self.items + derived.source.ranges().len() <= ITEMS_MAX
+            && !has_lateral(&derived.source)
     }
 
-    /// The FROM of a query whose columns begin at a place, moved to where nothing else is.
-    fn part(&mut self, derived: Derived, start: usize, into: &mut Vec<Expr>) -> Source {
+    /// The FROM of a query whose columns begin at a place, moved to where nothing else is, without
+    /// queries that may be parts as well.
+    fn part(
+        &mut self,
+        derived: Derived,
+        (start, lateral): (usize, bool),
+        into: &mut Vec<Expr>,
+        missing: Missing<'_>,
+        parts_max: usize,
+    ) -> Source {
+        self.items += derived.source.ranges().len();
+        let heaviest = derived.exprs.iter().map(parts_of).max();
+        let parts_max = parts_max / heaviest.unwrap_or(1).max(1);
         let end = derived.end();
         let Derived {
             mut source,
             mut conditions,
-            exprs,
+            mut exprs,
+            ..
         } = derived;
         let places: Vec<usize> = (self.next..self.next + end).collect();
         self.next += end;
         source.move_columns(&places);
-        for condition in &mut conditions {
-            move_columns(condition, &places);
+        for expr in conditions.iter_mut().chain(&mut exprs) {
+            move_columns(expr, &places);
+            if lateral {
+                inward(expr, 1);
+            }
         }
         self.name(&conditions);
         self.name_joins(&source);
         into.append(&mut conditions);
-        for (column, mut expr) in exprs.into_iter().enumerate() {
-            move_columns(&mut expr, &places);
+        for (column, expr) in exprs.into_iter().enumerate() {
             if self.named.contains(&(start + column)) {
                 self.named.extend(columns_of(&expr));
             }
             self.meanings.insert(start + column, expr);
         }
-        source
+        self.source(source, into, missing, parts_max)
     }
+}
+
+/// A join of which queries become parts of the query around.
+struct Joined {
+    kind: JoinKind,
+    left: Source,
+    right: Source,
+    on: Vec<Expr>,
+    lateral: bool,
 }
 
 /// How many parts an expression is made of.
@@ -279,6 +461,7 @@ impl Planner<'_> {
             source,
             conditions: mut inside,
             exprs,
+            ..
         } = derived;
         let columns = exprs.iter().cloned().enumerate();
         let columns: Meanings = columns.collect();

@@ -108,7 +108,8 @@ pub(super) struct Pair<'e> {
     pub(super) looked: Option<(&'e Looked, Found)>,
     /// What pairs must meet.
     pub(super) on: Vec<Expr>,
-    pub(super) lateral: bool,
+    /// Where the left row begins to a lateral right input.
+    pub(super) lateral: Option<usize>,
     /// How many rows are expected.
     pub(super) rows: f64,
 }
@@ -174,8 +175,8 @@ impl Planner<'_> {
         let (mut hash, mut rest) = (Vec::new(), Vec::new());
         for condition in &on {
             let equality = match lateral {
-                true => None,
-                false => equality(condition, &left.layout, &right.layout)?,
+                Some(_) => None,
+                None => equality(condition, &left.layout, &right.layout)?,
             };
             match equality {
                 Some(equality) => hash.push(equality),
@@ -214,7 +215,7 @@ impl Planner<'_> {
             left: Rc::new(left.plan),
             right: Rc::new(right.plan),
             hash,
-            lateral: lateral.then(|| left.layout.places.first().copied().unwrap_or(0)),
+            lateral,
             kept: None,
         };
         Ok(Path {

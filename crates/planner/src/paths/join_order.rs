@@ -23,6 +23,7 @@ use super::conditions::{self, Columns, Unknown};
 use super::equivalence::{carried, completed};
 use super::estimate::{sides, system_rows, DISTINCT_UNKNOWN, ROW};
 use super::factor::{factored, implied_of};
+use super::fold::{emptied, folded, no_rows, Folded};
 use super::join::{Found, Looked, Pair};
 use super::selectivity::Facts;
 use super::{Layout, Path, Planner};
@@ -130,6 +131,55 @@ fn take_apart(source: Source, items: &mut Vec<Item>, conditions: &mut Vec<Expr>)
     }
 }
 
+/// Folds the conditions of outer and semi-joins: what is never met, if that leaves no rows at all.
+fn fold_items(items: &mut Vec<Item>) -> Option<Expr> {
+    let mut none = None;
+    items.retain_mut(|item| {
+        match folded(std::mem::take(&mut item.on)) {
+            Folded::To(on) => item.on = on,
+            Folded::Never(condition) => match item.kind {
+                JoinKind::Semi => none = Some(condition),
+                JoinKind::Anti => return false,
+                _ => item.source = emptied(&item.source, &condition),
+            },
+        }
+        true
+    });
+    none
+}
+
+/// The conditions of a join that stays where it is, and those above it; else what is never met by any of
+/// its rows.
+fn folded_of_join(
+    kind: JoinKind,
+    on: Vec<Expr>,
+    above: Vec<Expr>,
+) -> std::result::Result<(Vec<Expr>, Vec<Expr>), Expr> {
+    match (kind, folded(on), folded(above)) {
+        (_, _, Folded::Never(never)) | (JoinKind::Inner, Folded::Never(never), _) => Err(never),
+        (_, Folded::Never(never), Folded::To(above)) => Ok((vec![never], above)),
+        (_, Folded::To(on), Folded::To(above)) => Ok((on, above)),
+    }
+}
+
+/// Where the left input of a lateral join began when its right one was bound, which calls the left row's
+/// columns by their places then.
+fn left_as_bound(left: &Source, right: &Source) -> usize {
+    match &right.kind {
+        SourceKind::Other { moved, .. } if left.width > 0 => {
+            left.start.saturating_add_signed(-moved)
+        }
+        _ => left.start,
+    }
+}
+
+/// The places of the columns that joined items have.
+fn places_of(items: &[Item]) -> Vec<usize> {
+    let stays = |item: &&Item| !matches!(item.kind, JoinKind::Semi | JoinKind::Anti);
+    let ranges = items.iter().filter(stays).map(|item| item.source.ranges());
+    ranges.flatten().flatten().collect()
+}
+
 /// An item whose own conditions are settled.
 struct Element {
     kind: JoinKind,
@@ -201,7 +251,13 @@ impl Planner<'_> {
         coro::check_depth()?;
         let (mut items, mut all) = (Vec::new(), conditions);
         take_apart(source, &mut items, &mut all);
-        let all = factored(all);
+        let all = match folded(factored(all)) {
+            Folded::To(all) => all,
+            Folded::Never(condition) => return Ok(no_rows(&condition, places_of(&items))),
+        };
+        if let Some(condition) = fold_items(&mut items) {
+            return Ok(no_rows(&condition, places_of(&items)));
+        }
         if items.len() > ELEMENTS_MAX {
             let message = format!("a join of more than {ELEMENTS_MAX} tables");
             return Err(Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
@@ -211,7 +267,7 @@ impl Planner<'_> {
             count if count <= EXACT_MAX => list.compare_all()?,
             _ => list.one_by_one()?,
         };
-        list.build(&order)?.filtered(&rest)
+        list.build(&order)?.once(rest)
     }
 
     /// A path to the rows of a join that stays where it is.
@@ -228,6 +284,10 @@ impl Planner<'_> {
             Layout::of(left.start, left.width),
             Layout::of(right.start, right.width),
         );
+        let (on, conditions) = match folded_of_join(kind, on, conditions) {
+            Ok(conditions) => conditions,
+            Err(never) => return Ok(no_rows(&never, of_left.followed_by(&of_right).places)),
+        };
         // A lateral input sees the left row as one more enclosing query: what looks outside on its
         // own account stays out of it.
         let in_right =
@@ -260,6 +320,7 @@ impl Planner<'_> {
                 above.push(condition);
             }
         }
+        let lateral = lateral.then(|| left_as_bound(&left, &right));
         let (start, width) = (left.start, left.width);
         let (right_start, right_width) = (right.start, right.width);
         let left = self.path(left, to_left)?;
@@ -768,7 +829,7 @@ impl<'p> JoinList<'p> {
                 right,
                 looked: looked.and_then(|looked| Some((looked, found?))),
                 on,
-                lateral: false,
+                lateral: None,
                 rows,
             };
             joined = Some(self.planner.join(pair)?.filtered(&above)?);

@@ -23,11 +23,12 @@
 //! - Plans follow from the statement, the catalog and the [`Statistics`] alone.
 //!
 //! Before an order is looked for, queries in FROM become a part of the one around them ([`flatten`]), outer
-//! joins inner ones where that is the same ([`reduce`]), and equalities are completed
-//! ([`equivalence`]).
+//! joins inner ones where that is the same ([`reduce`]), conditions that are known already go ([`fold`]),
+//! and equalities are completed ([`equivalence`]).
 //!
 //! # What it leaves out
-//! FULL and lateral joins stay where they are written.
+//! FULL joins, and LATERAL items that do not become a part of the query around them, stay where they are
+//! written.
 
 pub(crate) mod access;
 mod conditions;
@@ -35,6 +36,7 @@ mod equivalence;
 pub(crate) mod estimate;
 mod factor;
 mod flatten;
+mod fold;
 pub(crate) mod implies;
 mod inverted;
 mod join;
@@ -61,6 +63,7 @@ use catalog::{system, Table};
 use types::TypeId;
 
 use self::flatten::{flattened, Meanings};
+use self::fold::{folded, Folded};
 use self::reduce::reduced;
 use self::single::with_single_pairs;
 use crate::logical::{all_of, columns_of, names_columns, shifted, Source, SourceKind};
@@ -212,8 +215,11 @@ impl Planner<'_> {
     /// XX000 for a scan whose guards are not settled.
     pub(crate) fn plan(&self, source: Source, conditions: Vec<Expr>) -> Result<Plan> {
         let (start, width) = (source.start, source.width);
-        let (for_rows, once): (Vec<_>, Vec<_>) =
-            factor::factored(conditions).into_iter().partition(differs);
+        let conditions = match folded(factor::factored(conditions)) {
+            Folded::To(conditions) => conditions,
+            Folded::Never(condition) => return Ok(fold::nothing(&condition)),
+        };
+        let (for_rows, once): (Vec<_>, Vec<_>) = conditions.into_iter().partition(differs);
         let plan = match source.kind {
             SourceKind::Scan { scan, guards, own } if scan.partitions.is_some() => {
                 self.append(&scan, (guards, own), for_rows, start)?.0
@@ -351,6 +357,21 @@ pub fn expected(plan: &Plan, statistics: &dyn Statistics) -> Expected {
         methods: Methods::default(),
     };
     planner.estimate_plan(plan)
+}
+
+impl Path {
+    /// Its rows if conditions are met that name none of its columns.
+    fn once(self, conditions: Vec<Expr>) -> Result<Path> {
+        let (for_rows, once): (Vec<_>, Vec<_>) = conditions.into_iter().partition(differs);
+        let path = self.filtered(&for_rows)?;
+        Ok(match all_of(once) {
+            None => path,
+            Some(condition) => Path {
+                plan: Plan::Once(Rc::new(path.plan), compile(&condition)),
+                ..path
+            },
+        })
+    }
 }
 
 /// Whether a condition's value may differ from row to row.
