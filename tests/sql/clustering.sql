@@ -1,4 +1,4 @@
--- names: shelf book tome stack sign
+-- names: shelf book tome stack sign copied
 -- CLUSTER, and the index that a table is clustered on.
 create table shelf (book int primary key, tome int, label text);
 create index shelf_tome on shelf (tome);

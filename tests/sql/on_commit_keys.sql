@@ -1,4 +1,4 @@
--- names: herd calf barn
+-- names: herd calf barn inward selfish outward
 -- What COMMIT empties, and foreign keys.
 begin;
 create temp table herd (i int primary key) on commit delete rows;
@@ -15,23 +15,23 @@ select * from herd, calf;
 create temp table barn (i int references herd);
 create temp table barn (i int references herd) on commit drop;
 create temp table barn (i int primary key);
-create temp table inside (i int references barn) on commit delete rows;
+create temp table inward (i int references barn) on commit delete rows;
 insert into barn values (1);
-insert into inside values (1);
+insert into inward values (1);
 select * from barn;
-select * from inside;
+select * from inward;
 begin;
 insert into herd values (1);
-create temp table outside (i int references herd) on commit drop;
+create temp table outward (i int references herd) on commit drop;
 commit;
 select * from herd;
-create temp table itself (i int primary key, j int references itself) on commit delete rows;
+create temp table selfish (i int primary key, j int references selfish) on commit delete rows;
 begin;
-insert into itself values (1, 1);
-select * from itself;
+insert into selfish values (1, 1);
+select * from selfish;
 commit;
-select * from itself;
+select * from selfish;
 delete from barn;
 alter table barn add foreign key (i) references herd;
 select conname from pg_constraint where conrelid = 'barn'::regclass order by 1;
-drop table calf, herd, inside, barn, itself;
+drop table calf, herd, inward, barn, selfish;
