@@ -14,9 +14,10 @@
 //! Statements in which something looks at the rows in between: triggers, and inputs that call what is not
 //! known to give the same each time.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 
 use base::engine::{LockWait, RowLock};
+use base::hash::HashSet;
 use base::{Key, Result, TreeId};
 
 use super::cursor::Cursor;
@@ -112,7 +113,7 @@ impl<'p> LockedAhead<'p> {
     /// Takes rows of other nodes behind a first one, and locks them all; gives that.
     fn gather(&mut self, first: Row, strength: RowLock, cx: &mut Exec<'_>) -> Result<Row> {
         let mut by_tree: Vec<(TreeId, Vec<Key>)> = Vec::new();
-        let mut known = HashSet::new();
+        let mut known = HashSet::default();
         let mut bytes = 0;
         let mut next = Some(first);
         while let Some(row) = next.take() {
