@@ -116,12 +116,13 @@ pub const RULES: [Rule; 14] = [
     Rule {
         name: "missing comparisons",
         why: "PostgreSQL looks for what compares the arguments of GREATEST and LEAST when a statement \
-              begins, after all other errors of its text",
+              begins, after all other errors of its text, and not in an arm of CASE that it has left out \
+              when it planned",
         explains: |_, sql, ours, theirs| {
             let is_missing = matches!(ours, Answer::Refused(_, message)
                 if message.starts_with("could not identify a comparison function"));
             let has_choice = sql.contains("greatest(") || sql.contains("least(");
-            is_missing && has_choice && !state(theirs).is_empty()
+            is_missing && has_choice && (!state(theirs).is_empty() || sql.contains("case "))
         },
     },
     Rule {
@@ -573,6 +574,18 @@ mod tests {
         let found = rule("commit", &refused("40001"), &rows(&[]));
         assert_eq!(found, Some("serialization failures"));
         assert_eq!(rule("commit", &refused("40P01"), &rows(&[])), None);
+    }
+
+    #[test]
+    fn comparisons_may_be_missing_in_arms_that_are_left_out() {
+        let message = "could not identify a comparison function for type lseg";
+        let is_missing = Answer::Refused("42883".to_owned(), message.to_owned());
+        let known = Some("missing comparisons");
+        let sql = "select case 1 when 2 then greatest(a) end";
+        assert_eq!(rule(sql, &is_missing, &rows(&["1"])), known);
+        let sql = "select greatest(a)";
+        assert_eq!(rule(sql, &is_missing, &refused("22012")), known);
+        assert_eq!(rule(sql, &is_missing, &rows(&["1"])), None);
     }
 
     #[test]
