@@ -433,10 +433,6 @@ fn keys_are_looked_up_and_ranges_scanned() {
 fn unknown_statements_are_named() {
     let mut session = session();
     assert_eq!(
-        run(&mut session, "cluster"),
-        ["0A000 CLUSTER is not supported"]
-    );
-    assert_eq!(
         run(&mut session, "load 'x'"),
         ["0A000 LOAD is not supported"]
     );
