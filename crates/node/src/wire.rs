@@ -294,7 +294,7 @@ const ADMINISTER: u8 = 4;
 const DIRECTORY: u8 = 5;
 const RELOAD: u8 = 9;
 const GROUPS: u8 = 10;
-// 11 were branches whose beginning was answered by itself.
+// 11 and 12 were branches of earlier forms.
 const BRANCHES: u8 = 13;
 
 impl Hello {

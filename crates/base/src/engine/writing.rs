@@ -55,6 +55,18 @@ pub trait Writing {
     /// Returns `Duplicate` when a unique index already has the new values.
     fn update(&mut self, tree: TreeId, key: &[u8], row: &[u8]) -> Result<Inserted>;
 
+    /// Does what is to become of a row.
+    ///
+    /// # Errors
+    /// As what that is.
+    fn write_as(&mut self, tree: TreeId, key: &[u8], write: Write<'_>) -> Result<Inserted> {
+        match write {
+            Write::Insert(row) => self.insert(tree, key, row),
+            Write::InsertNew(row) => self.insert_new(tree, key, row),
+            Write::Update(row) => self.update(tree, key, row),
+        }
+    }
+
     /// Has a row written, and does not wait for what comes of it, where another node writes it. None where
     /// this one does: then nothing was done. Whoever may meet a [`Inserted::Duplicate`] asks for what has
     /// become of it before anybody is told that it is written ([`Writing::posted`]).

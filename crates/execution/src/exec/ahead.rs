@@ -43,27 +43,18 @@ pub(super) struct LockedAhead<'p> {
 }
 
 impl<'p> LockedAhead<'p> {
-    /// Over the rows of a plan, which a cursor gives.
+    /// Over the rows of a plan, which a cursor gives; without a strength where a row has to be looked at
+    /// before it is known how to lock it.
     pub fn new(
         (plan, input): (&Plan, Box<dyn Cursor + 'p>),
         target: &'p Target,
-        strength: RowLock,
+        strength: Option<RowLock>,
     ) -> LockedAhead<'p> {
         let is_plain = target.triggers.is_none() && target.table.kind != RelationKind::View;
         LockedAhead {
             input,
             target,
-            strength: (is_plain && plan.is_settled()).then_some(strength),
-            rows: VecDeque::new(),
-        }
-    }
-
-    /// The same where a row has to be looked at before it is known how to lock it.
-    pub fn one_by_one(input: Box<dyn Cursor + 'p>, target: &'p Target) -> LockedAhead<'p> {
-        LockedAhead {
-            input,
-            target,
-            strength: None,
+            strength: strength.filter(|_| is_plain && plan.is_settled()),
             rows: VecDeque::new(),
         }
     }

@@ -76,11 +76,7 @@ pub(super) fn write(
         }
         return Ok(Inserted::Done);
     }
-    match write {
-        Write::Insert(row) => txn.insert(tree, key, row),
-        Write::InsertNew(row) => txn.insert_new(tree, key, row),
-        Write::Update(row) => txn.update(tree, key, row),
-    }
+    txn.write_as(tree, key, write)
 }
 
 /// Waits until it is known what has become of all rows.

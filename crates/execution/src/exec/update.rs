@@ -36,12 +36,10 @@ impl<'p> UpdateCursor<'p> {
             false => open_to_lock(&update.input, strength(false), measures),
         };
         let (plan, target) = (&update.input, &update.target);
+        let known = (!update.sets_keys).then(|| strength(false));
         UpdateCursor {
             update,
-            input: match update.sets_keys {
-                true => LockedAhead::one_by_one(input, target),
-                false => LockedAhead::new((plan, input), target, strength(false)),
-            },
+            input: LockedAhead::new((plan, input), target, known),
             stage: Stage::Fresh,
             own: OwnRows::default(),
         }
@@ -177,7 +175,11 @@ impl<'p> DeleteCursor<'p> {
         };
         DeleteCursor {
             delete,
-            input: LockedAhead::new((&delete.input, input), &delete.target, RowLock::Update),
+            input: LockedAhead::new(
+                (&delete.input, input),
+                &delete.target,
+                Some(RowLock::Update),
+            ),
             stage: Stage::Fresh,
             own: OwnRows::default(),
         }

@@ -205,17 +205,15 @@ impl<'p> InsertCursor<'p> {
         // Row numbers are never given twice.
         let is_new = table.primary_key().is_none();
         loop {
-            let bytes = &encoded.row[..];
-            let inserted = match (is_new, &self.insert.conflict) {
-                (true, Some(_)) => cx.host.txn().insert_new(table.tree, &key, bytes)?,
-                (false, Some(_)) => cx.host.txn().insert(table.tree, &key, bytes)?,
-                (true, None) => {
-                    let may_be_taken = table.key_columns().next().is_some();
-                    let write = Write::InsertNew(bytes);
+            let write = match is_new {
+                true => Write::InsertNew(&encoded.row),
+                false => Write::Insert(&encoded.row),
+            };
+            let inserted = match &self.insert.conflict {
+                Some(_) => cx.host.txn().write_as(table.tree, &key, write)?,
+                None => {
+                    let may_be_taken = !is_new || table.key_columns().next().is_some();
                     posted::write(table, (&key, &row), write, may_be_taken, cx)?
-                }
-                (false, None) => {
-                    posted::write(table, (&key, &row), Write::Insert(bytes), true, cx)?
                 }
             };
             let (place, taken) = match inserted {

@@ -33,7 +33,7 @@ use std::time::Duration;
 use base::codec::{put_bytes, put_signed, put_varint, Reader};
 use base::engine::{
     Announced, Build, Built, Direction, Inserted, LockInfo, LockWait, LockedRow, Post, RowBatch,
-    RowLock, TableLock, Ticket, TxnOptions,
+    RowLock, TableLock, Ticket, TxnOptions, Write,
 };
 use base::{
     Debt, Durability, Error, GroupId, Key, KeyRange, NodeId, Result, SessionId, SqlState, Term,
@@ -170,6 +170,17 @@ pub(super) enum Posted {
     Insert(Vec<u8>),
     InsertNew(Vec<u8>),
     Update(Vec<u8>),
+}
+
+impl Posted {
+    /// What is to become of it.
+    pub fn write(&self) -> Write<'_> {
+        match self {
+            Posted::Insert(row) => Write::Insert(row),
+            Posted::InsertNew(row) => Write::InsertNew(row),
+            Posted::Update(row) => Write::Update(row),
+        }
+    }
 }
 
 /// What a call is answered.

@@ -329,7 +329,11 @@ impl Serving {
         Ok(self.branch()?.access())
     }
 
+    /// The branch, to be committed: nothing of which nobody has heard that it is not written.
     fn take(&mut self) -> Result<Box<Branch>> {
+        if !self.taken.is_empty() {
+            return Err(Error::internal("nobody has asked for rows that were taken"));
+        }
         let missing = || Error::internal("a branch that has not begun");
         self.branch.take().ok_or_else(missing)
     }
@@ -425,12 +429,7 @@ impl Serving {
 
     /// Writes a row that nobody waits for.
     fn post(&mut self, post: Post, (tree, key): (TreeId, &[u8]), row: &Posted) -> Result<()> {
-        let access = self.access()?;
-        let written = match row {
-            Posted::Insert(row) => access.insert(tree, key, row)?,
-            Posted::InsertNew(row) => access.insert_new(tree, key, row)?,
-            Posted::Update(row) => access.update(tree, key, row)?,
-        };
+        let written = self.access()?.write_as(tree, key, row.write())?;
         if let Inserted::Duplicate(tree) = written {
             self.taken.push((post, tree, self.last_savepoint));
         }
@@ -442,14 +441,6 @@ impl Serving {
         let at = self.taken.partition_point(|(post, ..)| *post < since);
         let first = self.taken.drain(at..).next();
         first.map(|(post, tree, _)| (post, tree))
-    }
-
-    /// Nothing is committed of which nobody has heard that it is not written.
-    fn check_all_told(&self) -> Result<()> {
-        match self.taken.is_empty() {
-            true => Ok(()),
-            false => Err(Error::internal("nobody has asked for rows that were taken")),
-        }
     }
 
     /// What there is to say of a part, as soon as it is on disk here, or it is known anyhow what becomes
@@ -683,7 +674,6 @@ impl Serving {
             }
             Call::Build(build) => Answer::Built(self.access()?.build(&build)?),
             Call::PreparePart(preparing) => {
-                self.check_all_told()?;
                 if let Some(engine) = &self.engine {
                     engine.group().need(self.from);
                 }
@@ -694,7 +684,6 @@ impl Serving {
                 Answer::Prepared(self.prepared(preparing.id))
             }
             Call::Commit(durability) => {
-                self.check_all_told()?;
                 let committed = self.take()?.commit(durability)?;
                 self.over(committed);
                 Answer::Done
