@@ -20,8 +20,7 @@ use super::super::{CommandTag, Session};
 use catalog::access::must_own;
 use catalog::layout::BTREE;
 use catalog::operator_class::GIST;
-use catalog::{Catalog, RelationKind, RelationRef, Table};
-use planner::bind::qualified;
+use catalog::{Catalog, RelationKind, Table};
 use syntax::parser::{char_position, NodeEnum};
 
 /// The oid of the index of that name, by which a table can be clustered.
@@ -129,16 +128,7 @@ impl Session {
 
     fn named_clustered(&mut self, range: &RangeVar) -> Result<Arc<Table>> {
         let catalog = self.current_catalog()?;
-        let table = match self.find_range(range)? {
-            None => {
-                return Err(Error::new(
-                    SqlState::UNDEFINED_TABLE,
-                    format!("relation \"{}\" does not exist", qualified(range)),
-                ))
-            }
-            Some(RelationRef::Table(place)) => Some(catalog.tables[place].clone()),
-            Some(RelationRef::Index(..)) => None,
-        };
+        let table = self.relation_named(range)?;
         let can_be = |table: &Arc<Table>| match table.kind {
             RelationKind::Partitioned => true,
             RelationKind::System => catalog::system::kind(table) != b'v',

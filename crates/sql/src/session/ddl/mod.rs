@@ -60,10 +60,10 @@ use super::{NoticeSeverity, Session, Sink};
 use catalog::access::{denied, must_own, Guarded, Privileges};
 use catalog::local::is_local;
 use catalog::store::{self, duplicate_relation};
-use catalog::{Catalog, Index, RelationKind, Table, PG_CATALOG};
+use catalog::{Catalog, Index, RelationKind, RelationRef, Table, PG_CATALOG};
 use execution::exec::{self, Exec};
 use execution::system::Relations;
-use planner::bind::{self, BindContext, Binder};
+use planner::bind::{self, qualified, BindContext, Binder};
 use schema::check_schema_name;
 use syntax::parser::{self, NodeEnum};
 use types::{Datum, TypeId};
@@ -127,6 +127,22 @@ impl Session {
             text,
             literals: None,
             variables: None,
+        }
+    }
+
+    /// The relation of a name; none for an index.
+    ///
+    /// # Errors
+    /// 42P01 where there is none.
+    fn relation_named(&mut self, range: &RangeVar) -> Result<Option<Arc<Table>>> {
+        let catalog = self.current_catalog()?;
+        match self.find_range(range)? {
+            None => Err(Error::new(
+                SqlState::UNDEFINED_TABLE,
+                format!("relation \"{}\" does not exist", qualified(range)),
+            )),
+            Some(RelationRef::Table(place)) => Ok(Some(catalog.tables[place].clone())),
+            Some(RelationRef::Index(..)) => Ok(None),
         }
     }
 

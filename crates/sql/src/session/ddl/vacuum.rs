@@ -14,8 +14,7 @@ use super::super::copy::options::truth_of;
 use super::super::utility::tag;
 use super::super::{CommandTag, Session, Sink};
 use catalog::system::relations;
-use catalog::{RelationKind, RelationRef, Table, PG_CATALOG};
-use planner::bind::qualified;
+use catalog::{RelationKind, Table, PG_CATALOG};
 use syntax::parser::{char_position, NodeEnum};
 
 /// Options of VACUUM that are on or off.
@@ -87,16 +86,7 @@ impl Session {
         let range = relation.relation.as_ref();
         let range = range.ok_or_else(|| Error::internal("a relation without a name"))?;
         let catalog = self.current_catalog()?;
-        let table = match self.find_range(range)? {
-            None => {
-                return Err(Error::new(
-                    SqlState::UNDEFINED_TABLE,
-                    format!("relation \"{}\" does not exist", qualified(range)),
-                ))
-            }
-            Some(RelationRef::Table(place)) => Some(catalog.tables[place].clone()),
-            Some(RelationRef::Index(..)) => None,
-        };
+        let table = self.relation_named(range)?;
         if let Some(table) = table.as_ref().filter(|known| known.partition_key.is_some()) {
             let below = catalog.below(table);
             let mut with_rows = below.iter().filter(|below| below.kind.has_rows());
