@@ -14,12 +14,17 @@
 //! All columns of a query's FROM stand side by side in one row, each at its *place*; expressions
 //! name columns by it. [`crate::paths`] makes plans of it, in which columns may stand elsewhere.
 
+use std::ops::Range;
+
 use base::{Error, Result};
 use catalog::system::facts;
 use functions::Coercion;
 use types::TypeId;
 
 use crate::plan::{Expr, ExprKind, Func, How, JoinKind, Plan, Scan};
+
+/// The places of what looks at none.
+pub(crate) const NOWHERE: Range<usize> = usize::MAX..0;
 
 /// A bound item of FROM.
 pub struct Source {
@@ -47,8 +52,8 @@ pub(crate) enum SourceKind {
         plan: Box<Plan>,
         /// Whether it looks at rows of enclosing queries.
         escapes: bool,
-        /// The first place that it looks at as a lateral item.
-        reach: usize,
+        /// The places that it looks at as a lateral item lie between these.
+        reach: Range<usize>,
         /// By how much all places of its query have moved since it was planned, to the right.
         moved: isize,
     },
@@ -112,7 +117,7 @@ impl Source {
             kind: SourceKind::Other {
                 plan: Box::new(Plan::Values(vec![Vec::new()])),
                 escapes: false,
-                reach: usize::MAX,
+                reach: NOWHERE,
                 moved: 0,
             },
             start,
@@ -154,8 +159,8 @@ impl Source {
     }
 
     /// The places of its items' columns.
-    pub(crate) fn ranges(&self) -> Vec<std::ops::Range<usize>> {
-        fn walk(source: &Source, ranges: &mut Vec<std::ops::Range<usize>>) {
+    pub(crate) fn ranges(&self) -> Vec<Range<usize>> {
+        fn walk(source: &Source, ranges: &mut Vec<Range<usize>>) {
             match &source.kind {
                 SourceKind::Join { left, right, .. } => {
                     walk(left, ranges);
@@ -223,9 +228,33 @@ impl Source {
         match &self.kind {
             SourceKind::Scan { .. } => usize::MAX,
             SourceKind::Derived(derived) => derived.reach,
-            SourceKind::Other { reach, .. } => *reach,
+            SourceKind::Other { reach, .. } => reach.start,
             SourceKind::Join { left, right, .. } => left.reach().min(right.reach()),
         }
+    }
+
+    /// Between which places those lie that it looks at as the lateral item of a join; none where it looks
+    /// at nothing there, or that is not known.
+    pub(crate) fn looked_at(&self) -> Option<Range<usize>> {
+        let range = match &self.kind {
+            SourceKind::Other { reach, moved, .. } if *reach != NOWHERE => {
+                let now = |place: usize| place.saturating_add_signed(*moved);
+                now(reach.start)..now(reach.end)
+            }
+            SourceKind::Derived(derived) => {
+                let mut range = NOWHERE;
+                for expr in derived.conditions.iter().chain(&derived.exprs) {
+                    expr.visit(&mut |part| {
+                        if let ExprKind::Outer(1, place) = part.kind {
+                            range = range.start.min(place)..range.end.max(place + 1);
+                        }
+                    });
+                }
+                range
+            }
+            _ => NOWHERE,
+        };
+        (!range.is_empty()).then_some(range)
     }
 
     /// Whether [`lateral_of`] has marked it.
@@ -307,12 +336,12 @@ pub(crate) fn names_columns(expr: &Expr) -> bool {
     expr.any(&|part| matches!(part.kind, ExprKind::Column(_)))
 }
 
-/// Marks a source as looking at those on its left, from a place on.
-pub(crate) fn lateral_of(mut source: Source, from: usize) -> Source {
+/// Marks a source as looking at those on its left, at places in this range.
+pub(crate) fn lateral_of(mut source: Source, seen: Range<usize>) -> Source {
     let (start, width) = (source.start, source.width);
     match &mut source.kind {
-        SourceKind::Other { reach, .. } => *reach = from,
-        SourceKind::Derived(derived) => derived.reach = from,
+        SourceKind::Other { reach, .. } => *reach = seen,
+        SourceKind::Derived(derived) => derived.reach = seen.start,
         SourceKind::Scan { .. } | SourceKind::Join { .. } => {}
     }
     let nothing = Source::one_row(start);

@@ -416,12 +416,17 @@ pub(super) fn binding<'b>(cx: &'b Exec<'_>, path: &'b [u32]) -> BindContext<'b> 
     }
 }
 
+/// The schemas in which names are looked for: that of temporary ones first, unless the path says where.
 pub(super) fn search_path(cx: &Exec<'_>) -> Vec<u32> {
+    let path = &cx.host.shared().settings.parsed().search_path;
+    let says_where = path.iter().any(|name| name == "pg_temp");
+    let temporary = cx.catalog.schema("pg_temp").filter(|_| !says_where);
     let names = schemas(cx, false);
     let known = names
         .iter()
         .filter_map(|name| cx.catalog.schema(name.as_str()));
-    known.map(|schema| schema.oid).collect()
+    let all = temporary.into_iter().chain(known);
+    all.map(|schema| schema.oid).collect()
 }
 
 /// A constraint as ALTER TABLE ADD would take it.

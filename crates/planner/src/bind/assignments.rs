@@ -115,6 +115,15 @@ impl Bound {
     }
 }
 
+/// 42601 for a column that is given several values, as where two columns of a view are the same one.
+pub(super) fn assigned_twice(table: &Table, place: usize) -> Error {
+    let name = &table.columns[place].name;
+    Error::new(
+        SqlState::SYNTAX_ERROR,
+        format!("multiple assignments to same column \"{name}\""),
+    )
+}
+
 impl Binder<'_> {
     /// SET; the rows that it looks at have so many columns.
     pub(super) fn assignments(
@@ -160,10 +169,7 @@ impl Binder<'_> {
         let part = !target.indirection.is_empty();
         let known = bound.columns.iter().position(|known| known.0 == place);
         if known.is_some() && !(part && bound.parts.contains(&place)) {
-            return Err(Error::new(
-                SqlState::SYNTAX_ERROR,
-                format!("multiple assignments to same column \"{name}\""),
-            ));
+            return Err(assigned_twice(table, place));
         }
         let column = &table.columns[place];
         let value = match boxed(&target.val)? {

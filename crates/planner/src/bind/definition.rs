@@ -12,8 +12,8 @@
 //! ([`crate::deparse::layout`]).
 //!
 //! # What it leaves out
-//! JOIN … USING, locks, TABLESAMPLE, ROWS FROM, WITH TIES and statements that write keep the layout in
-//! which the catalog has the whole query; names are put back there too, so that it is the same query.
+//! JOIN … USING, locks, TABLESAMPLE, ROWS FROM and statements that write keep the layout in which the
+//! catalog has the whole query; names are put back there too, so that it is the same query.
 
 use std::cell::RefCell;
 
@@ -21,16 +21,15 @@ use base::hash::HashMap;
 use base::{Error, Result};
 use pg_query::protobuf::a_const::Val;
 use pg_query::protobuf::{
-    CoercionForm, CteMaterialize, GroupingSetKind, Node, SelectStmt, SetOperation, SortBy, SubLink,
-    WithClause,
+    CoercionForm, GroupingSetKind, Node, SelectStmt, SetOperation, SortBy, SubLink,
 };
 
 use super::expr::Place;
 use super::naming::parts_of;
 use super::scope::{ItemKind, Scope, ScopeTable};
-use super::select::{is_with_ties, sort_order};
-use super::{boxed, inner, strings, Binder};
-use crate::deparse::layout::{shifted, spaced, Layout, ITEM, STEP};
+use super::select::sort_order;
+use super::{inner, strings, Binder};
+use crate::deparse::layout::{spaced, Layout, ITEM, STEP};
 use crate::deparse::{expression, sort_key, window, Names, Style};
 use crate::plan::{Expr, ExprKind, SubQuery};
 use catalog::cast::without_note;
@@ -375,50 +374,6 @@ impl Binder<'_> {
         show(&level, self.cx.eval, style)
     }
 
-    pub(super) fn with_text(
-        &mut self,
-        with: &WithClause,
-        parent: Option<&Scope<'_>>,
-        layout: &mut Layout,
-    ) -> Result<Option<()>> {
-        layout.level += STEP;
-        layout.text(self.opening(match with.recursive {
-            true => " WITH RECURSIVE ",
-            false => " WITH ",
-        }));
-        for (place, item) in with.ctes.iter().enumerate() {
-            let NodeEnum::CommonTableExpr(cte) = inner(item)? else {
-                return Ok(None);
-            };
-            layout.text(if place > 0 { ", " } else { "" });
-            layout.text(&quote_identifier(&cte.ctename));
-            let columns = strings(&cte.aliascolnames);
-            if !columns.is_empty() {
-                let columns: Vec<_> = columns.iter().map(|name| quote_identifier(name)).collect();
-                layout.text(&format!("({})", columns.join(", ")));
-            }
-            layout.text(match CteMaterialize::try_from(cte.ctematerialized) {
-                Ok(CteMaterialize::Always) => " AS MATERIALIZED (",
-                Ok(CteMaterialize::Never) => " AS NOT MATERIALIZED (",
-                _ => " AS (",
-            });
-            layout.keyword("", 0, 0, 0);
-            let text = match boxed(&cte.ctequery)? {
-                NodeEnum::SelectStmt(select) => self.query_text(select, parent, Called::Itself)?,
-                statement => self.written_text(statement, Called::Itself)?,
-            };
-            let Some(text) = text else {
-                return Ok(None);
-            };
-            layout.text(&shifted(&text, layout.level));
-            layout.keyword("", 0, 0, 0);
-            layout.text(")");
-        }
-        layout.level -= STEP;
-        layout.keyword("", 0, 0, 0);
-        Ok(Some(()))
-    }
-
     /// Counts a query inside others; none where there are too many for their layout.
     pub(super) fn nested<T>(
         &mut self,
@@ -437,32 +392,6 @@ impl Binder<'_> {
         let done = self.deeper(run);
         set(self, depth);
         done
-    }
-
-    pub(super) fn limit_text(
-        &mut self,
-        select: &SelectStmt,
-        scope: &Scope<'_>,
-        layout: &mut Layout,
-    ) -> Result<Option<()>> {
-        if is_with_ties(select) {
-            return Ok(None);
-        }
-        let parts = [
-            (" OFFSET ", &select.limit_offset),
-            (" LIMIT ", &select.limit_count),
-        ];
-        for (words, node) in parts {
-            let Some(node) = node else { continue };
-            if matches!(inner(node)?, NodeEnum::AConst(constant) if constant.isnull) {
-                continue;
-            }
-            let value = self.expr(inner(node)?, scope, Place::plain("LIMIT"))?;
-            let value = self.shown_expr(&value, scope, false, layout.level)?;
-            layout.clause(words, 0);
-            layout.text(&value);
-        }
-        Ok(Some(()))
     }
 
     /// A query without UNION: its items have names.
@@ -529,7 +458,8 @@ impl Binder<'_> {
         if !self.order_text(select, scope, &known, layout)? {
             return Ok(None);
         }
-        self.limit_text(select, scope, layout)
+        self.limit_text(select, scope, layout)?;
+        Ok(Some(()))
     }
 
     /// The columns of a query, or what RETURNING gives, with the names that nobody would give them.

@@ -90,7 +90,8 @@ impl Binder<'_> {
             layout.text(&order.join(", "));
         }
         let scope = Scope::inside(parent);
-        self.limit_text(select, &scope, layout)
+        self.limit_text(select, &scope, layout)?;
+        Ok(Some(()))
     }
 
     /// The columns of a query, as they call themselves.

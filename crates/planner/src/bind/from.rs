@@ -23,7 +23,7 @@ use super::scope::{
 use super::select::{Body, Query};
 use super::view::is_unpopulated;
 use super::{boxed, inner, rows_from, strings, Binder};
-use crate::logical::{cross, lateral_of, Source, SourceKind};
+use crate::logical::{cross, lateral_of, Source, SourceKind, NOWHERE};
 use crate::plan::compile;
 use crate::plan::{Collated, Expr, ExprKind, Plan, RoutineCall, Scan};
 use catalog::policy::PolicyCommand as For;
@@ -319,7 +319,7 @@ impl Binder<'_> {
         let kind = SourceKind::Other {
             plan: Box::new(plan),
             escapes: false,
-            reach: usize::MAX,
+            reach: NOWHERE,
             moved: 0,
         };
         self.item_of(kind, columns, name, alias, scope, next)
@@ -387,11 +387,11 @@ impl Binder<'_> {
             }
         }
         let select = locking.as_ref().unwrap_or(select);
-        let mut from = usize::MAX;
+        let mut from = NOWHERE;
         let bound = if query.lateral {
             let beside = beside(scope);
             let bound = self.running_once(false, |binder| binder.item(select, Some(&beside)))?;
-            from = beside.first_seen();
+            from = beside.seen();
             if beside.escapes.get() {
                 scope.escapes.set(true);
             }
@@ -566,7 +566,7 @@ impl Binder<'_> {
             item.is_scalar = !function.ordinality;
         }
         Ok(match lateral {
-            true => lateral_of(source, beside.first_seen()),
+            true => lateral_of(source, beside.seen()),
             false => source,
         })
     }

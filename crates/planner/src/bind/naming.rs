@@ -3,7 +3,7 @@
 //! Who counts what is named decides by it whether a query of WITH is read where it is named
 //! (`inline.rs`); one that is missed is bound twice, and no more.
 
-use pg_query::protobuf::{Node, SelectStmt};
+use pg_query::protobuf::{CommonTableExpr, Node, SelectStmt};
 use pg_query::NodeRef;
 
 /// The parts of a query in which others may be named.
@@ -43,4 +43,39 @@ pub(super) fn names_in(parts: &[&Node]) -> Vec<String> {
     };
     let nodes = nodes.flat_map(|node| node.nodes());
     nodes.filter_map(|node| name(node.0)).collect()
+}
+
+/// Queries of WITH RECURSIVE in an order in which each comes after those that it names, itself not
+/// counted; the first of those that name one another is an error.
+///
+/// What a WITH inside of a query defines is not taken for another.
+pub(super) fn in_order(
+    queries: Vec<&CommonTableExpr>,
+) -> std::result::Result<Vec<&CommonTableExpr>, &CommonTableExpr> {
+    let inside = |cte: &CommonTableExpr| {
+        let node = cte.ctequery.iter().filter_map(|query| query.node.as_ref());
+        let nodes = node.flat_map(|node| node.nodes());
+        let named = nodes.filter_map(|node| match node.0 {
+            NodeRef::CommonTableExpr(inner) => Some(inner.ctename.clone()),
+            _ => None,
+        });
+        named.collect::<Vec<_>>()
+    };
+    let needs = |cte: &CommonTableExpr| {
+        let own = inside(cte);
+        let query = cte.ctequery.as_deref();
+        let mut names = names_in(&query.into_iter().collect::<Vec<_>>());
+        names.retain(|name| *name != cte.ctename && !own.contains(name));
+        names
+    };
+    let mut left: Vec<_> = queries.into_iter().map(|cte| (cte, needs(cte))).collect();
+    for place in 0..left.len() {
+        let later = |name: &String| left[place..].iter().any(|(cte, _)| cte.ctename == *name);
+        let ready = |(_, needs): &(&CommonTableExpr, Vec<String>)| !needs.iter().any(later);
+        match left[place..].iter().position(ready) {
+            Some(ready) => left.swap(place, place + ready),
+            None => return Err(left[place].0),
+        }
+    }
+    Ok(left.into_iter().map(|(cte, _)| cte).collect())
 }

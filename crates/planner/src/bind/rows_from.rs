@@ -7,6 +7,7 @@
 //!   3  NULL       those that end before others have NULLs
 //! ```
 
+use std::ops::Range;
 use std::rc::Rc;
 
 use base::{Error, Result};
@@ -14,7 +15,7 @@ use pg_query::protobuf::{FuncCall, List, Node, RangeFunction};
 
 use super::scope::{plain_column, Scope};
 use super::{inner, strings, Binder};
-use crate::logical::{lateral_of, Source, SourceKind};
+use crate::logical::{lateral_of, Source, SourceKind, NOWHERE};
 use crate::plan::Plan;
 use syntax::parser::NodeEnum;
 use types::TypeId;
@@ -83,7 +84,7 @@ impl Binder<'_> {
         next: &mut usize,
     ) -> Result<Source> {
         let (mut plans, mut columns) = (Vec::new(), Vec::new());
-        let (mut name, mut from, mut lateral) = (None, usize::MAX, false);
+        let (mut name, mut from, mut lateral) = (None, NOWHERE, false);
         for part in parts {
             // Each sees what stands beside all of them, and nothing of the others.
             let mut beside = Scope {
@@ -102,7 +103,7 @@ impl Binder<'_> {
             let item = item.ok_or_else(|| Error::internal("an item that is not in scope"))?;
             name.get_or_insert(item.alias);
             let (plan, escapes, reach) = plan_of(source)?;
-            from = from.min(reach);
+            from = from.start.min(reach.start)..from.end.max(reach.end);
             lateral |= escapes;
             plans.push((Rc::new(plan), item.columns.len()));
             columns.extend(item.columns);
@@ -123,8 +124,8 @@ impl Binder<'_> {
     }
 }
 
-/// The plan of a function in FROM, whether it looks outside, and the first place that it looks at.
-fn plan_of(source: Source) -> Result<(Plan, bool, usize)> {
+/// The plan of a function in FROM, whether it looks outside, and between which places.
+fn plan_of(source: Source) -> Result<(Plan, bool, Range<usize>)> {
     match source.kind {
         SourceKind::Other {
             plan,

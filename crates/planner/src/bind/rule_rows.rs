@@ -323,12 +323,12 @@ impl<'a> Binder<'a> {
         let values = self.running_once(false, |binder| {
             binder.insert_values(lists, table, places, allowed, named, &level)
         })?;
-        let first_seen = scope.first_seen();
+        let seen = scope.seen();
         let columns = (0..table.columns.len()).map(|_| plain_column("", TypeId::UNKNOWN));
         let (mut beside, start) = (Scope::default(), next);
         let values = self.other(values, columns.collect(), "", None, &mut beside, &mut next)?;
         let values = match level.escapes.get() {
-            true => lateral_of(values.escaping(true), first_seen),
+            true => lateral_of(values.escaping(true), seen),
             false => values,
         };
         let plan = self.planner().plan(cross(from, values)?, Vec::new())?;

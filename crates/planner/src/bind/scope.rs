@@ -1,6 +1,7 @@
 //! Which column a name means.
 
 use std::cell::{Cell, RefCell};
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use base::{Error, Result, SqlState};
 use super::expr::Place;
 use super::window::NamedWindow;
 use super::{Binder, OutputColumn};
-use crate::logical::columns_of;
+use crate::logical::{columns_of, NOWHERE};
 use crate::plan::{Collated, Expr, ExprKind, Location, Needed};
 use catalog::access::{system_column, SYSTEM_COLUMNS};
 use catalog::layout::FIRST_USER_OID;
@@ -279,10 +280,13 @@ impl<'s> Scope<'s> {
         self.seen_from_inside.borrow_mut().truncate(after);
     }
 
-    /// The first column that inner queries look at.
-    pub(super) fn first_seen(&self) -> usize {
+    /// Between which places the columns lie that inner queries look at.
+    pub(super) fn seen(&self) -> Range<usize> {
         let seen = self.seen_from_inside.borrow();
-        seen.iter().map(|seen| seen.0).min().unwrap_or(usize::MAX)
+        let places = seen.iter().map(|seen| seen.0);
+        places.fold(NOWHERE, |range, place| {
+            range.start.min(place)..range.end.max(place + 1)
+        })
     }
 
     /// Puts an aggregate of this query behind the columns that inner queries look at; its place.

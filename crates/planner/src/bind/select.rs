@@ -14,6 +14,7 @@ use super::keys::{Keys, Parts};
 use super::locking::check_lockable;
 use super::naming::parts_of;
 use super::outputs::{output_location, Order, Outputs};
+use super::postpone::Postponed;
 use super::project_set::{self, projection};
 use super::scope::{Scope, ScopeTable};
 use super::window_plan::windows;
@@ -722,7 +723,13 @@ impl Binder<'_> {
             .into_iter()
             .map(|place| (place, types[place]))
             .collect();
-        let mut plan = projection(input, &exprs);
+        let is_limited = select.limit_count.is_some();
+        let waiting = match keys.is_empty() || distinct {
+            true => None,
+            false => Postponed::of(&exprs, &sort_places, is_limited),
+        };
+        let row = waiting.as_ref().map_or(&exprs, |waiting| &waiting.below);
+        let mut plan = projection(input, row);
         if distinct && plain {
             for expr in &exprs[..width] {
                 self.check_equality(expr.ty, expr.leftmost())?;
@@ -731,6 +738,9 @@ impl Binder<'_> {
         }
         if !keys.is_empty() {
             plan = Plan::Sort(Rc::new(plan), keys);
+        }
+        if let Some(waiting) = waiting {
+            plan = projection(plan, &waiting.above);
         }
         if !plain {
             plan = Plan::Distinct(Rc::new(plan), told);

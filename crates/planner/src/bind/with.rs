@@ -9,8 +9,10 @@
 //! A statement that writes is run once, whether or not its rows are asked for: the whole becomes a
 //! [`Plan::With`] that sees to those nobody asked for.
 //!
+//! With RECURSIVE a query may name later ones, which are bound before it ([`super::naming::in_order`]).
+//!
 //! # What it leaves out
-//! Queries that refer to one another, or to later ones.
+//! Queries that refer to one another, which PostgreSQL refuses too.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -21,7 +23,7 @@ use pg_query::protobuf::{
 };
 
 use super::inline::{is_inline, Inline};
-use super::naming::{names_in, parts_of};
+use super::naming::{in_order, names_in, parts_of};
 use super::rule::Alone;
 use super::scope::Scope;
 use super::search_cycle::{self, Added};
@@ -74,14 +76,15 @@ impl Binder<'_> {
         };
         let mut escapes = false;
         let names = names_in(&parts());
-        for (place, item) in with.ctes.iter().enumerate() {
+        let mut items = Vec::with_capacity(with.ctes.len());
+        for item in &with.ctes {
             let NodeEnum::CommonTableExpr(cte) = inner(item)? else {
                 continue;
             };
-            let twice = with.ctes[..place].iter().any(|other| {
-                matches!(inner(other), Ok(NodeEnum::CommonTableExpr(other)) if other.ctename == cte.ctename)
-            });
-            if twice {
+            if items
+                .iter()
+                .any(|other: &&CommonTableExpr| other.ctename == cte.ctename)
+            {
                 return Err(self.error(
                     SqlState::DUPLICATE_ALIAS,
                     format!(
@@ -91,6 +94,19 @@ impl Binder<'_> {
                     cte.location,
                 ));
             }
+            items.push(&**cte);
+        }
+        if with.recursive {
+            items = in_order(items).map_err(|cte| {
+                let message = "mutual recursion between WITH items is not implemented";
+                self.error(
+                    SqlState::FEATURE_NOT_SUPPORTED,
+                    message.to_owned(),
+                    cte.location,
+                )
+            })?;
+        }
+        for cte in items {
             if search_cycle::has_either(cte) && !with.recursive {
                 self.check_searched(cte, None)?;
             }

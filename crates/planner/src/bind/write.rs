@@ -10,7 +10,7 @@ use pg_query::protobuf::{
     UpdateStmt,
 };
 
-use super::assignments::{last_given, part_given};
+use super::assignments::{assigned_twice, last_given, part_given};
 use super::current_of::only_current;
 use super::expr::{Place, Sets};
 use super::foreign::Touch;
@@ -415,7 +415,10 @@ impl Binder<'_> {
                 matches!(insert.cols[at].node.as_ref(),
                 Some(NodeEnum::ResTarget(other)) if !other.indirection.is_empty())
             };
-            if known.is_some_and(|at| target.indirection.is_empty() || !is_part(at)) {
+            if let Some(at) = known.filter(|at| target.indirection.is_empty() || !is_part(*at)) {
+                if !is_called(&insert.cols[at], &target.name) {
+                    return Err(assigned_twice(&table.base, place));
+                }
                 return Err(self.error(
                     SqlState::DUPLICATE_COLUMN,
                     format!("column \"{}\" specified more than once", target.name),
@@ -516,7 +519,7 @@ impl Binder<'_> {
         self.for_insert = true;
         let query = self.select(select, None)?;
         let extra = query.locations.get(places.len()).copied().unwrap_or(-1);
-        self.check_count(query.columns.len(), places.len(), extra, &insert.cols)?;
+        self.check_count(query.columns.len(), (&**table, places), extra, &insert.cols)?;
         let mut given = Vec::new();
         for (at, (column, place)) in query.columns.iter().zip(places).enumerate() {
             match allowed[at] {
@@ -609,9 +612,9 @@ impl Binder<'_> {
             }
             if count > places.len() {
                 let extra = self.node(&items[places.len()], scope, place_of_value)?;
-                self.check_count(count, places.len(), extra.location.0, named)?;
+                self.check_count(count, (table, places), extra.location.0, named)?;
             }
-            self.check_count(count, places.len(), -1, named)?;
+            self.check_count(count, (table, places), -1, named)?;
             let row = self.complete(table, &places[..given.len()], given)?;
             if row.iter().any(Expr::has_sets) {
                 return Ok(projection(Plan::Values(vec![Vec::new()]), &row));
@@ -621,14 +624,28 @@ impl Binder<'_> {
         Ok(Plan::Values(rows))
     }
 
-    /// Whether there are as many values as columns; without a list of columns fewer will do.
-    fn check_count(&self, given: usize, targets: usize, at: i32, named: &[Node]) -> Result<()> {
-        if given > targets {
+    /// Whether there are as many values as columns; without a list of columns fewer will do, none of
+    /// which may be for the same column of the table.
+    fn check_count(
+        &self,
+        given: usize,
+        (table, targets): (&Table, &[usize]),
+        at: i32,
+        named: &[Node],
+    ) -> Result<()> {
+        if given > targets.len() {
             return Err(self.error(
                 SqlState::SYNTAX_ERROR,
                 "INSERT has more expressions than target columns",
                 at,
             ));
+        }
+        let taken = &targets[..given];
+        if named.is_empty() && !taken.is_sorted_by(|one, next| one < next) {
+            let mut places = taken.iter().enumerate();
+            if let Some((_, place)) = places.find(|(at, place)| taken[..*at].contains(place)) {
+                return Err(assigned_twice(table, *place));
+            }
         }
         match named.get(given).map(|node| &node.node) {
             Some(Some(NodeEnum::ResTarget(missing))) => Err(self.error(
@@ -967,4 +984,9 @@ pub(super) fn written<'n>(lists: &[&'n [Node]], single: &'n Option<Box<Node>>) -
 
 pub(super) fn returned(clause: &Option<ReturningClause>) -> &[Node] {
     clause.as_ref().map_or(&[], |clause| &clause.exprs)
+}
+
+/// Whether an item of a list of columns has that name.
+fn is_called(item: &Node, name: &str) -> bool {
+    matches!(&item.node, Some(NodeEnum::ResTarget(target)) if target.name == name)
 }

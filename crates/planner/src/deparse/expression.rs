@@ -204,6 +204,11 @@ fn shape(expr: &Expr) -> Shape {
     }
 }
 
+/// Whether an expression is shown as an operator and its operands.
+pub fn is_operation(expr: &Expr) -> bool {
+    matches!(shape(expr), Shape::Operator(_))
+}
+
 /// What was cast to a domain: the casts to its base type and modifier belong to the same words.
 fn uncast(expr: &Expr) -> &Expr {
     match &expr.kind {

@@ -22,5 +22,5 @@ mod window;
 mod words;
 
 pub use decompiled::{decompiled, Values};
-pub use expression::{expression, is_call, Names, Style};
+pub use expression::{expression, is_call, is_operation, Names, Style};
 pub use window::{sort_key, window};

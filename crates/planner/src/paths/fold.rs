@@ -19,7 +19,7 @@ use functions::Volatility;
 use types::{Datum, TypeId};
 
 use super::{Layout, Path};
-use crate::logical::{all_of, truth, Source, SourceKind};
+use crate::logical::{all_of, truth, Source, SourceKind, NOWHERE};
 use crate::plan::{compile, Expr, ExprKind, JoinKind, Plan};
 
 /// Conditions as far as they are not known.
@@ -158,7 +158,7 @@ pub(super) fn emptied(source: &Source, condition: &Expr) -> Source {
         kind: SourceKind::Other {
             plan: Box::new(nothing(condition)),
             escapes: false,
-            reach: usize::MAX,
+            reach: NOWHERE,
             moved: 0,
         },
         start: range.start,

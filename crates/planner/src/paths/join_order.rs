@@ -19,6 +19,7 @@ use base::hash::HashMap;
 use base::{coro, Error, Result, SqlState};
 use catalog::Table;
 
+use super::apart::{apart, stands_apart};
 use super::conditions::{self, Columns, Unknown};
 use super::equivalence::{carried, completed};
 use super::estimate::{sides, system_rows, DISTINCT_UNKNOWN, ROW};
@@ -123,6 +124,20 @@ fn take_apart(source: Source, items: &mut Vec<Item>, conditions: &mut Vec<Expr>)
         } if kind != JoinKind::Full => {
             take_apart(*left, items, conditions);
             items.push(of(kind, *right, on));
+        }
+        SourceKind::Join {
+            kind: JoinKind::Inner,
+            left,
+            right,
+            on,
+            lateral: true,
+        } if stands_apart(&left, &right) => {
+            let (beside, others) = apart(*left, *right, conditions);
+            items.push(of(JoinKind::Inner, beside, Vec::new()));
+            for other in others {
+                take_apart(other, items, conditions);
+            }
+            conditions.extend(on);
         }
         kind => {
             let source = Source { kind, start, width };

@@ -27,10 +27,11 @@
 //! and equalities are completed ([`equivalence`]).
 //!
 //! # What it leaves out
-//! FULL joins, and LATERAL items that do not become a part of the query around them, stay where they are
-//! written.
+//! FULL joins stay where they are written, as do LATERAL items that do not become a part of the query around
+//! them: with what they look at ([`apart`]), or on a side of an outer join.
 
 pub(crate) mod access;
+mod apart;
 mod conditions;
 mod equivalence;
 pub(crate) mod estimate;
@@ -62,6 +63,7 @@ use catalog::statistics::ColumnStatistics;
 use catalog::{system, Table};
 use types::TypeId;
 
+use self::apart::stands_apart;
 use self::flatten::{flattened, Meanings};
 use self::fold::{folded, Folded};
 use self::reduce::reduced;
@@ -340,7 +342,9 @@ impl Planner<'_> {
                 right,
                 on,
                 lateral,
-            } if lateral || kind == JoinKind::Full => {
+            } if kind == JoinKind::Full
+                || lateral && !(kind == JoinKind::Inner && stands_apart(&left, &right)) =>
+            {
                 self.join_as_written(kind, *left, *right, on, lateral, conditions)
             }
             _ => self.join_in_order(source, conditions),

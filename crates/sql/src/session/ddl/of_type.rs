@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use base::engine::{RowLock, TableLock};
+use base::engine::TableLock;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{AlterTableCmd, AlterTableType as Type, TypeName};
 
@@ -154,13 +154,13 @@ impl Session {
             _ => return Err(Error::internal("OF without a type")),
         };
         let (id, fields) = self.named_of_type(catalog, name)?;
+        self.may_use_type(catalog, id)?;
         if !table.inherits_from().is_empty() || table.partition_of.is_some() {
             return Err(Error::new(
                 SqlState::WRONG_OBJECT_TYPE,
                 "typed tables cannot inherit",
             ));
         }
-        self.lock_type(catalog, id, RowLock::KeyShare)?;
         check_columns(table, &fields)?;
         let mut new = table.clone();
         new.of_type = id;
