@@ -31,6 +31,8 @@ pub const SIGNAL_BACKEND: u32 = 4_200;
 /// The role whose members may ask for a checkpoint.
 pub const CHECKPOINT: u32 = 4_544;
 
+/// The role whose members see every setting.
+pub const READ_ALL_SETTINGS: u32 = 3_374;
 /// The role whose members may have the server read any file that it can read.
 pub const READ_SERVER_FILES: u32 = 4_569;
 /// The role whose members may have the server write any file that it can write.
@@ -42,7 +44,7 @@ pub const PREDEFINED: [(u32, &str); 12] = [
     (READ_ALL_DATA, "pg_read_all_data"),
     (WRITE_ALL_DATA, "pg_write_all_data"),
     (3_373, "pg_monitor"),
-    (3_374, "pg_read_all_settings"),
+    (READ_ALL_SETTINGS, "pg_read_all_settings"),
     (READ_ALL_STATS, "pg_read_all_stats"),
     (3_377, "pg_stat_scan_tables"),
     (READ_SERVER_FILES, "pg_read_server_files"),

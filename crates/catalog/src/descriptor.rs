@@ -15,12 +15,12 @@ use super::trigger;
 use super::view::{self, View};
 use super::{
     checked, computed, exclusion, foreign, index_form, Check, Column, Compression, Identity, Index,
-    IndexForm, IndexedColumn, RelationKind, Storage, Table,
+    IndexForm, IndexedColumn, RelationKind, ReplicaIdentity, Storage, Table,
 };
 use types::TypeId;
 
 /// The version of this encoding.
-const FORMAT: u64 = 15;
+const FORMAT: u64 = 16;
 
 /// The oldest that is read as well; any other is refused.
 const FORMAT_OLDEST: u64 = 4;
@@ -50,7 +50,8 @@ const FORMAT_OF_INHERITANCE: u64 = 13;
 const FORMAT_OF_RULES: u64 = 14;
 
 // Of format 15 are those whose columns may say how they are kept, whose indexes may be clustered on, and which
-// may be OF a type, by flags that older ones never have.
+// may be OF a type, and of format 16 those that may say what is told of their rows, by flags that older ones never
+// have.
 
 /// The row of a table.
 pub fn encode(table: &Table) -> Vec<u8> {
@@ -118,7 +119,8 @@ pub fn encode(table: &Table) -> Vec<u8> {
                 | u8::from(index.checked.is_some()) << 2
                 | u8::from(index.exclusion.is_some()) << 3
                 | u8::from(!index.form.collations.is_empty()) << 4
-                | u8::from(index.clustered) << 5,
+                | u8::from(index.clustered) << 5
+                | u8::from(index.replica_identity) << 6,
         );
         if !index.form.collations.is_empty() {
             put_varint(&mut out, index.form.collations.len() as u64);
@@ -168,7 +170,8 @@ pub fn encode(table: &Table) -> Vec<u8> {
         u8::from(table.row_security)
             | u8::from(table.force_row_security) << 1
             | u8::from(table.unlogged) << 2
-            | u8::from(table.of_type != TypeId::NONE) << 3,
+            | u8::from(table.of_type != TypeId::NONE) << 3
+            | (table.replica_identity as u8) << 4,
     );
     if table.of_type != TypeId::NONE {
         put_varint(&mut out, u64::from(table.of_type.0));
@@ -272,6 +275,7 @@ pub fn decode(row: &[u8]) -> Result<Table> {
         table.row_security = flags & 1 != 0;
         table.force_row_security = flags & 2 != 0;
         table.unlogged = flags & 4 != 0;
+        table.replica_identity = ReplicaIdentity::ALL[usize::from(flags >> 4 & 3)];
         if flags & 8 != 0 {
             table.of_type = TypeId(reader.varint_as()?);
         }
@@ -356,7 +360,7 @@ fn read_index(reader: &mut Reader<'_>, format: u64) -> Result<Index> {
     let (oid, name) = (reader.varint_as()?, reader.str()?.to_owned());
     let primary = reader.u8()? != 0;
     // 1: unique; 2: NULLs are equal; 4: checked later; 8: of an exclusion constraint; 16: with collations;
-    // 32: clustered on.
+    // 32: clustered on; 64: replica identity.
     let unique = reader.u8()?;
     let collations = match unique & 16 {
         0 => Vec::new(),
@@ -377,6 +381,7 @@ fn read_index(reader: &mut Reader<'_>, format: u64) -> Result<Index> {
         unique: unique & 1 != 0,
         nulls_equal: unique & 2 != 0,
         clustered: unique & 32 != 0,
+        replica_identity: unique & 64 != 0,
         checked,
         exclusion,
         constraint: reader.varint_as()?,
@@ -464,6 +469,7 @@ mod tests {
             constraint: 0,
             tree: TreeId(16_401),
             clustered: false,
+            replica_identity: false,
             columns: Vec::new(),
             include: Vec::new(),
             computed: Some(Box::new(Computed {
@@ -520,6 +526,7 @@ mod tests {
                     constraint: 16_386,
                     tree: TreeId(16_400),
                     clustered: true,
+                    replica_identity: true,
                     columns: vec![IndexedColumn {
                         column: 0,
                         order: ColumnOrder::ASCENDING,
@@ -658,6 +665,7 @@ mod tests {
                 local_checks: vec![16_406],
             })),
             of_type: TypeId::own(types::OwnKind::Composite, 8).unwrap(),
+            replica_identity: ReplicaIdentity::Index,
             rules: vec![Rule {
                 oid: 16_407,
                 name: "also".to_owned(),

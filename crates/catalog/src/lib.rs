@@ -346,6 +346,50 @@ pub struct Table {
     pub inheritance: Option<Box<Inheritance>>,
     /// The composite type that it is a table OF; none if 0.
     pub of_type: TypeId,
+    /// What of a row that changes is told to others.
+    pub replica_identity: ReplicaIdentity,
+}
+
+/// What of the old row a change tells whoever follows the table's changes, of whom there are none: it is shown and
+/// dumped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReplicaIdentity {
+    /// The primary key.
+    #[default]
+    Default,
+    /// All of it.
+    Full,
+    /// Nothing.
+    Nothing,
+    /// The columns of an index, which says so of itself.
+    Index,
+}
+
+impl ReplicaIdentity {
+    /// All, in the order of their codes in a table's row.
+    const ALL: [ReplicaIdentity; 4] = [
+        ReplicaIdentity::Default,
+        ReplicaIdentity::Full,
+        ReplicaIdentity::Nothing,
+        ReplicaIdentity::Index,
+    ];
+
+    /// As `pg_class.relreplident` has it.
+    pub fn letter(self) -> u8 {
+        match self {
+            ReplicaIdentity::Default => b'd',
+            ReplicaIdentity::Full => b'f',
+            ReplicaIdentity::Nothing => b'n',
+            ReplicaIdentity::Index => b'i',
+        }
+    }
+
+    /// The one of that letter.
+    pub fn of_letter(letter: u8) -> Option<ReplicaIdentity> {
+        ReplicaIdentity::ALL
+            .into_iter()
+            .find(|identity| identity.letter() == letter)
+    }
 }
 
 /// A column of a table.
@@ -445,6 +489,8 @@ pub struct Index {
     pub tree: TreeId,
     /// Whether CLUSTER without USING is by it.
     pub clustered: bool,
+    /// Whether it is the one of [`ReplicaIdentity::Index`].
+    pub replica_identity: bool,
     /// Its columns, most significant first; none if it is a computed one.
     pub columns: Vec<IndexedColumn>,
     /// The places of columns that it only includes.
@@ -487,6 +533,17 @@ impl Table {
     pub fn key_columns(&self) -> impl Iterator<Item = usize> + '_ {
         let unique = self.indexes.iter().filter(|index| index.is_unique());
         unique.flat_map(|index| index.columns.iter().map(|column| column.column))
+    }
+
+    /// The oid of the index whose columns are told of a row that changes.
+    pub fn identity_index(&self) -> Option<u32> {
+        let mut indexes = self.indexes.iter();
+        let found = match self.replica_identity {
+            ReplicaIdentity::Default => self.primary_index(),
+            ReplicaIdentity::Index => indexes.find(|index| index.replica_identity),
+            ReplicaIdentity::Full | ReplicaIdentity::Nothing => None,
+        };
+        found.map(|index| index.oid)
     }
 
     /// The primary key.

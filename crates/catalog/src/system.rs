@@ -191,7 +191,7 @@ pub fn has_lookup(table: &Table, column: usize) -> bool {
 }
 
 /// Relations that not everyone may read: they hold passwords, or say who gets in.
-const SECRET: [&str; 16] = [
+const SECRET: [&str; 17] = [
     "audit",
     "inconsistencies",
     "pg_authid",
@@ -208,11 +208,17 @@ const SECRET: [&str; 16] = [
     "pg_statistic_ext_data",
     "pg_subscription",
     "pg_user_mapping",
+    "sql_parts",
 ];
 
 /// The role that may read a relation which not everyone may read.
 pub fn reader(oid: u32) -> Option<u32> {
-    (oid == session::AUDIT_OID).then_some(super::access::READ_ALL_STATS)
+    let all = [
+        session::AUDIT_OID,
+        session::MEMORY_OID,
+        session::SHARED_MEMORY_OID,
+    ];
+    all.contains(&oid).then_some(super::access::READ_ALL_STATS)
 }
 
 /// Whether everyone may read a relation unless someone says otherwise.

@@ -25,6 +25,7 @@ mod cluster;
 mod documented;
 mod identity;
 mod logging;
+mod place;
 mod planner;
 pub mod planted;
 mod portable;
@@ -45,6 +46,7 @@ pub use cluster::configured;
 pub use documented::{documented, DocumentedSetting};
 use identity::Identity;
 pub use logging::{LogLevel, LogSettings, LoggedStatements, Verbosity};
+pub use place::is_private;
 pub use procedural::{Checks, Procedural, VariableConflict};
 pub use severity::NoticeSeverity;
 pub use tracking::{QueryIds, TrackedRoutines, TrackedStatements, Tracking};
@@ -60,7 +62,8 @@ pub use view::SettingRow;
 static DEFINITIONS: LazyLock<Vec<Definition>> = LazyLock::new(|| {
     let more = planner::SETTINGS.iter().chain(tracking::SETTINGS);
     let listed = LISTED.iter().chain(more);
-    listed.chain(procedural::SETTINGS).copied().collect()
+    let listed = listed.chain(procedural::SETTINGS);
+    listed.chain(place::SETTINGS).copied().collect()
 });
 
 /// What values a setting takes.
@@ -265,12 +268,6 @@ const LISTED: &[Definition] = &[
     define("server_version_num", Kind::Fixed, "150000", "Shows the server version as an integer."),
     reported("session_authorization", Kind::SessionUser, "", "Sets the session user name."),
     define("session_replication_role", Kind::Enum(&["origin", "replica", "local"]), "origin", "Sets the session's behavior for triggers and rewrite rules."),
-    define("shared_buffers", Kind::Fixed, "128MB", "Sets the number of shared memory buffers used by the server."),
-    define("ssl", Kind::Fixed, "off", "Enables SSL connections."),
-    define("ssl_ca_file", Kind::Fixed, "", "Location of the SSL certificate authority file."),
-    define("ssl_cert_file", Kind::Fixed, "server.crt", "Location of the SSL server certificate file."),
-    define("ssl_crl_file", Kind::Fixed, "", "Location of the SSL certificate revocation list file."),
-    define("ssl_key_file", Kind::Fixed, "server.key", "Location of the SSL server private key file."),
     reported("standard_conforming_strings", Kind::Bool, "on", "Causes '...' strings to treat backslashes literally."),
     define("statement_timeout", Kind::Time, "0", "Sets the maximum allowed duration of any statement."),
     define("superuser_reserved_connections", Kind::Fixed, "3", "Sets the number of connection slots reserved for superusers."),
@@ -725,7 +722,10 @@ impl Settings {
         if definition.reported {
             self.changed.push(setting);
         }
-        self.parse();
+        // Sessions are told many of these when they begin, and look at none.
+        if !place::is_listed(definition.name) {
+            self.parse();
+        }
         if definition.name.starts_with("log_") {
             self.parse_log();
         }

@@ -99,6 +99,38 @@ comparisons! {
     ge cross_ge sorted is_ge;
 }
 
+/// A shorter list of oids is below a longer one; of the same length, the first that differs tells.
+fn vectors(args: &[Datum]) -> Result<Ordering> {
+    let (a, b) = (&args.array(0)?.elements, &args.array(1)?.elements);
+    let lengths = a.len().cmp(&b.len());
+    let pairs = a.iter().zip(b.iter());
+    let mut orders = pairs.map(|(a, b)| types::compare(TypeId::OID, a, b));
+    Ok(lengths.then_with(|| {
+        orders
+            .find(|order| order.is_ne())
+            .unwrap_or(Ordering::Equal)
+    }))
+}
+
+macro_rules! of_vectors {
+    ($($name:ident $test:ident;)*) => {
+        $(
+            pub(crate) fn $name(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+                vectors(args).map(|order| Datum::Bool(order.$test()))
+            }
+        )*
+    };
+}
+
+of_vectors! {
+    vector_eq is_eq;
+    vector_ne is_ne;
+    vector_lt is_lt;
+    vector_le is_le;
+    vector_gt is_gt;
+    vector_ge is_ge;
+}
+
 /// The first bytes that differ; zero stands for the end.
 fn differing(a: &[u8], b: &[u8]) -> i32 {
     let at = a.iter().zip(b).take_while(|(a, b)| a == b).count();

@@ -49,6 +49,18 @@ wrap! {
     trim_scale(a) a.trim_scale()?;
 }
 
+/// `int8_sum`: a sum of whole numbers so far, which NULLs do not change, and the next one.
+pub(crate) fn int8_sum(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    let next = match args.any(1)? {
+        Datum::Int8(next) => Numeric::from(*next),
+        _ => return args.any(0).cloned(),
+    };
+    match args.any(0)? {
+        Datum::Numeric(sum) => sum.add(&next).map(Datum::Numeric),
+        _ => Ok(Datum::Numeric(next)),
+    }
+}
+
 pub(crate) fn round(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     let scale = if args.len() > 1 { args.int4(1)? } else { 0 };
     args.numeric(0)?.round(scale).map(Datum::Numeric)

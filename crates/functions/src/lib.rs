@@ -66,6 +66,7 @@ mod regression;
 pub mod resolve;
 mod row_compare;
 mod row_image;
+pub mod sample;
 pub mod scram;
 pub mod search;
 pub mod session;

@@ -443,6 +443,10 @@ pub(crate) fn date_plus_timetz(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     ))
 }
 
+pub(crate) fn interval_plus_timetz(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    timetz_plus(call, &[args.any(1)?.clone(), args.any(0)?.clone()])
+}
+
 pub(crate) fn timetz_plus_date(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
     date_plus_timetz(call, &[args.any(1)?.clone(), args.any(0)?.clone()])
 }
@@ -559,7 +563,11 @@ pub(crate) fn overlaps(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
             _ => end.clone(),
         })
     };
-    let order = |a: &Datum, b: &Datum| types::compare(TypeId::TIMESTAMP, a, b);
+    let kind = call.argument_types.first().copied();
+    let kind = kind
+        .filter(|kind| *kind == TypeId::TIMETZ)
+        .unwrap_or(TypeId::TIMESTAMP);
+    let order = |a: &Datum, b: &Datum| types::compare(kind, a, b);
     let period = |start: &Datum, stop: Datum| -> Option<(Datum, Datum)> {
         // The lower end first; an unknown end is the second.
         match (start.is_null(), stop.is_null()) {

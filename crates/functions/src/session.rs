@@ -15,6 +15,17 @@ use types::TypeId;
 
 use super::statement_columns::{COLUMNS, INFO_COLUMNS};
 
+/// The columns of `pg_sequence_parameters`.
+pub const SEQUENCE_COLUMNS: &[(&str, TypeId)] = &[
+    ("start_value", TypeId::INT8),
+    ("minimum_value", TypeId::INT8),
+    ("maximum_value", TypeId::INT8),
+    ("increment", TypeId::INT8),
+    ("cycle_option", TypeId::BOOL),
+    ("cache_size", TypeId::INT8),
+    ("data_type", TypeId::OID),
+];
+
 /// A function that the session, the catalog or the cluster answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionFunction {
@@ -54,6 +65,7 @@ impl SessionFunction {
         matches!(
             self,
             SessionFunction::Own(OwnFunction::ListeningChannels)
+                | SessionFunction::Statistics(StatisticsFunction::BackendIdset)
                 | SessionFunction::Statements(StatementsFunction::List)
         )
     }
@@ -63,6 +75,7 @@ impl SessionFunction {
         match self {
             SessionFunction::Statements(StatementsFunction::List) => Some(COLUMNS),
             SessionFunction::Statements(StatementsFunction::Info) => Some(INFO_COLUMNS),
+            SessionFunction::Catalog(CatalogFunction::SequenceParameters) => Some(SEQUENCE_COLUMNS),
             _ => None,
         }
     }
@@ -72,6 +85,7 @@ impl SessionFunction {
         matches!(
             self,
             SessionFunction::Cluster(_)
+                | SessionFunction::Wal(WalFunction::PauseReplay)
                 | SessionFunction::Backend(BackendFunction::Reload)
                 | SessionFunction::LargeObject(
                     LargeObjectFunction::Import | LargeObjectFunction::Export
@@ -137,6 +151,8 @@ pub enum OwnFunction {
     CurrentSchemas,
     Encoding,
     CurrentSetting,
+    /// The text that the client has sent.
+    CurrentQuery,
     SetConfig,
     BackendPid,
     ClientAddress,
@@ -171,6 +187,9 @@ pub enum WalFunction {
     Flushed,
     IsInRecovery,
     IsReplayPaused,
+    /// Whether replay is paused, in words.
+    ReplayPauseState,
+    PauseReplay,
     Received,
     Replayed,
     ReplayedUntil,
@@ -205,6 +224,8 @@ pub enum TransactionFunction {
     XidIfAssigned,
     /// What became of one, whichever type its id has.
     Status,
+    /// By how many ids the newest is ahead of one.
+    Age,
 }
 
 /// The values of sequences (`exec/sequences.rs`).
@@ -305,6 +326,10 @@ pub enum CatalogFunction {
     IsRelationUpdatable,
     IsColumnUpdatable,
     IsPublishable,
+    /// What an access method of indexes can do.
+    MethodProperty,
+    SequenceParameters,
+    ReplicaIdentityIndex,
     RowSecurityActive,
     PartitionKey,
     PartitionConstraint,
@@ -327,6 +352,7 @@ pub enum StatisticsFunction {
     TuplesDeleted,
     BlocksFetched,
     BlocksHit,
+    BackendIdset,
     BackendPid,
     BackendDbid,
     BackendUserid,

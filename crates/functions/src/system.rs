@@ -6,6 +6,7 @@ use super::arguments::Arguments;
 use super::{Call, Records, Rows};
 use types::text::NAME_BYTES_MAX;
 use types::typmod::format_type;
+use types::width::width;
 use types::{compare, Datum, Numeric, TypeId};
 
 /// The version of PostgreSQL whose behaviour is meant, as `server_version` shows it.
@@ -29,6 +30,32 @@ pub(crate) static PARTITIONS: Records = Records {
     ],
     rows: partition_tree,
 };
+
+pub(crate) static LAST_COMMIT: Records = Records {
+    columns: &[
+        ("xid", TypeId::XID),
+        ("timestamp", TypeId::TIMESTAMPTZ),
+        ("roident", TypeId::OID),
+    ],
+    rows: |_, _| Err(no_commit_timestamps()),
+};
+
+pub(crate) static COMMIT_ORIGIN: Records = Records {
+    columns: &[("timestamp", TypeId::TIMESTAMPTZ), ("roident", TypeId::OID)],
+    rows: |_, _| Err(no_commit_timestamps()),
+};
+
+/// `pg_xact_commit_timestamp`: nobody keeps when transactions have committed, as in PostgreSQL where
+/// `track_commit_timestamp` is off.
+pub(crate) fn commit_timestamp(_: &Call<'_>, _: &[Datum]) -> Result<Datum> {
+    Err(no_commit_timestamps())
+}
+
+fn no_commit_timestamps() -> Error {
+    let state = SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE;
+    Error::new(state, "could not get commit timestamp data")
+        .with_hint("Make sure the configuration parameter \"track_commit_timestamp\" is set.")
+}
 
 fn ancestors(call: &Call<'_>, relation: u32) -> Vec<u32> {
     let names = call.context.names.as_ref();
@@ -77,6 +104,36 @@ fn partition_tree(call: &Call<'_>, args: &[Datum]) -> Result<Rows> {
 pub(crate) fn type_of(call: &Call<'_>, _: &[Datum]) -> Result<Datum> {
     let kind = call.argument_types.first().copied();
     Ok(Datum::Oid(kind.unwrap_or(TypeId::UNKNOWN).0))
+}
+
+/// `pg_column_size`: what the value takes in a row. Nothing is compressed.
+pub(crate) fn column_size(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    let kind = call.argument_types.first().copied();
+    let width = width(kind.unwrap_or(TypeId::UNKNOWN), args.any(0)?);
+    Ok(Datum::Int4(i32::try_from(width.stored).unwrap_or(i32::MAX)))
+}
+
+/// `pg_column_compression`: no value is compressed.
+pub(crate) fn column_compression(_: &Call<'_>, _: &[Datum]) -> Result<Datum> {
+    Ok(Datum::Null)
+}
+
+/// The last 32 bits of an id.
+pub(crate) fn xid_of_xid8(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    match args.any(0)? {
+        Datum::Unsigned8(id) => Ok(Datum::Oid(*id as u32)),
+        _ => Err(Error::internal("an xid8 is wanted")),
+    }
+}
+
+/// `mxid_age`: several transactions lock a row without an id in common, so the first one is next for ever.
+pub(crate) fn mxid_age(_: &Call<'_>, args: &[Datum]) -> Result<Datum> {
+    const FIRST: u32 = 1;
+    Ok(match args.any(0)? {
+        Datum::Oid(0) => Datum::Int4(i32::MAX),
+        Datum::Oid(id) => Datum::Int4(FIRST.wrapping_sub(*id) as i32),
+        _ => Datum::Null,
+    })
 }
 
 pub(crate) fn type_name(call: &Call<'_>, args: &[Datum]) -> Result<Datum> {

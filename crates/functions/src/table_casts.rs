@@ -9,6 +9,7 @@ casts! {
     BOOL TEXT 2971 "a";
     BOOL BPCHAR 2971 "a";
     BOOL VARCHAR 2971 "a";
+    XID8 XID 5071 "e";
     CHAR INT4 77 "e";
     CHAR TEXT 946 "i";
     CHAR BPCHAR 860 "a";

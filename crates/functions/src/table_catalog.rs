@@ -59,6 +59,9 @@ functions! {
     3028 "has_any_column_privilege" (TEXT TEXT) BOOL "s" session Privilege::AnyColumn;
     3029 "has_any_column_privilege" (OID TEXT) BOOL "s" session Privilege::AnyColumn;
     3034 "pg_relation_filepath" (REGCLASS) TEXT "s" session Catalog::Nothing;
+    1137 "pg_get_wal_replay_pause_state" () TEXT "v" session Wal::ReplayPauseState;
+    3071 "pg_wal_replay_pause" () VOID "v" session Wal::PauseReplay;
+    3072 "pg_wal_replay_resume" () VOID "v" session Wal::PauseReplay;
     3073 "pg_is_wal_replay_paused" () BOOL "v" session Wal::IsReplayPaused;
     3138 "has_type_privilege" (NAME TEXT TEXT) BOOL "s" session Privilege::Type;
     3139 "has_type_privilege" (NAME OID TEXT) BOOL "s" session Privilege::Type;
@@ -93,7 +96,7 @@ functions! {
     4086 "to_regnamespace" (TEXT) REGNAMESPACE "s" session Catalog::OidOfName;
     4093 "to_regrole" (TEXT) REGROLE "s" session Catalog::OidOfName;
     4195 "to_regcollation" (TEXT) REGCOLLATION "s" session Catalog::OidOfName;
-    6120 "pg_get_replica_identity_index" (REGCLASS) REGCLASS "s" session Catalog::Nothing;
+    6120 "pg_get_replica_identity_index" (REGCLASS) REGCLASS "s" session Catalog::ReplicaIdentityIndex;
     6197 "pg_get_function_sqlbody" (OID) TEXT "s" session Catalog::FunctionSqlBody;
     6205 "has_parameter_privilege" (NAME TEXT TEXT) BOOL "s" session Privilege::Parameter;
     6206 "has_parameter_privilege" (OID TEXT TEXT) BOOL "s" session Privilege::Parameter;

@@ -198,6 +198,12 @@ functions! {
     1314 "timestamptz_cmp" (TIMESTAMPTZ TIMESTAMPTZ) INT4 "i" comparison::cmp;
     1315 "interval_cmp" (INTERVAL INTERVAL) INT4 "i" comparison::cmp;
     1319 "xideqint4" (XID INT4) BOOL "i" comparison::eq;
+    619 "oidvectorne" (OIDVECTOR OIDVECTOR) BOOL "i" comparison::vector_ne;
+    677 "oidvectorlt" (OIDVECTOR OIDVECTOR) BOOL "i" comparison::vector_lt;
+    678 "oidvectorle" (OIDVECTOR OIDVECTOR) BOOL "i" comparison::vector_le;
+    679 "oidvectoreq" (OIDVECTOR OIDVECTOR) BOOL "i" comparison::vector_eq;
+    680 "oidvectorge" (OIDVECTOR OIDVECTOR) BOOL "i" comparison::vector_ge;
+    681 "oidvectorgt" (OIDVECTOR OIDVECTOR) BOOL "i" comparison::vector_gt;
     1352 "timetz_eq" (TIMETZ TIMETZ) BOOL "i" comparison::eq;
     1353 "timetz_ne" (TIMETZ TIMETZ) BOOL "i" comparison::ne;
     1354 "timetz_lt" (TIMETZ TIMETZ) BOOL "i" comparison::lt;

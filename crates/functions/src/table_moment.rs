@@ -37,6 +37,7 @@ functions! {
     1297 "datetimetz_pl" (DATE TIMETZ) TIMESTAMPTZ "i" moments::date_plus_timetz;
     1298 "timetzdate_pl" (TIMETZ DATE) TIMESTAMPTZ "i" moments::timetz_plus_date;
     1299 "now" () TIMESTAMPTZ "s" moments::now;
+    1271 "overlaps" (TIMETZ TIMETZ TIMETZ TIMETZ) BOOL "in" moments::overlaps;
     1304 "overlaps" (TIMESTAMPTZ TIMESTAMPTZ TIMESTAMPTZ TIMESTAMPTZ) BOOL "in" moments::overlaps;
     1305 "overlaps" (TIMESTAMPTZ INTERVAL TIMESTAMPTZ INTERVAL) BOOL "sn" moments::overlaps;
     1306 "overlaps" (TIMESTAMPTZ TIMESTAMPTZ TIMESTAMPTZ INTERVAL) BOOL "sn" moments::overlaps;
@@ -97,6 +98,7 @@ functions! {
     2071 "date_pl_interval" (DATE INTERVAL) TIMESTAMP "i" moments::date_plus_interval;
     2072 "date_mi_interval" (DATE INTERVAL) TIMESTAMP "i" moments::date_minus_interval;
     2546 "interval_pl_date" (INTERVAL DATE) TIMESTAMP "i" moments::interval_plus_date;
+    2547 "interval_pl_timetz" (INTERVAL TIMETZ) TIMETZ "i" moments::interval_plus_timetz;
     2548 "interval_pl_timestamp" (INTERVAL TIMESTAMP) TIMESTAMP "i" moments::interval_plus_timestamp;
     2549 "interval_pl_timestamptz" (INTERVAL TIMESTAMPTZ) TIMESTAMPTZ "s" moments::interval_plus_timestamptz;
     2550 "integer_pl_date" (INT4 DATE) DATE "i" moments::days_plus_date;

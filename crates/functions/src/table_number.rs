@@ -151,6 +151,7 @@ functions! {
     1711 "ceil" (NUMERIC) NUMERIC "i" decimal::ceil;
     1712 "floor" (NUMERIC) NUMERIC "i" decimal::floor;
     1724 "numeric_add" (NUMERIC NUMERIC) NUMERIC "i" decimal::add;
+    1842 "int8_sum" (NUMERIC INT8) NUMERIC "in" decimal::int8_sum;
     1725 "numeric_sub" (NUMERIC NUMERIC) NUMERIC "i" decimal::sub;
     1726 "numeric_mul" (NUMERIC NUMERIC) NUMERIC "i" decimal::mul;
     1727 "numeric_div" (NUMERIC NUMERIC) NUMERIC "i" decimal::div;

@@ -405,6 +405,13 @@ operators! {
     2752 "<@" ANYARRAY ANYARRAY 2749 "@>" "";
     2779 "||" TEXT ANYNONARRAY 2003 "" "";
     2780 "||" ANYNONARRAY TEXT 2004 "" "";
+    644 "<>" OIDVECTOR OIDVECTOR 619 "<>" "=";
+    645 "<" OIDVECTOR OIDVECTOR 677 ">" ">=";
+    646 ">" OIDVECTOR OIDVECTOR 681 "<" "<=";
+    647 "<=" OIDVECTOR OIDVECTOR 678 ">=" ">";
+    648 ">=" OIDVECTOR OIDVECTOR 680 "<=" "<";
+    649 "=" OIDVECTOR OIDVECTOR 679 "=" "<>";
+    2552 "+" INTERVAL TIMETZ 2547 "+" "";
     2799 "<" TID TID 2791 ">" ">=";
     2800 ">" TID TID 2790 "<" "<=";
     2801 "<=" TID TID 2793 ">=" ">";

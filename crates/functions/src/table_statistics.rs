@@ -16,6 +16,7 @@ functions! {
     1933 "pg_stat_get_tuples_deleted" (OID) INT8 "s" session Statistics::TuplesDeleted;
     1934 "pg_stat_get_blocks_fetched" (OID) INT8 "s" session Statistics::BlocksFetched;
     1935 "pg_stat_get_blocks_hit" (OID) INT8 "s" session Statistics::BlocksHit;
+    1936 "pg_stat_get_backend_idset" () INT4 "s" session Statistics::BackendIdset;
     1937 "pg_stat_get_backend_pid" (INT4) INT4 "s" session Statistics::BackendPid;
     1938 "pg_stat_get_backend_dbid" (INT4) OID "s" session Statistics::BackendDbid;
     1939 "pg_stat_get_backend_userid" (INT4) OID "s" session Statistics::BackendUserid;

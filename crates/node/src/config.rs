@@ -7,6 +7,7 @@ use std::time::Duration;
 use base::{Error, NodeId, Result, SqlState};
 use kv::{Directory, GroupSettings, Member};
 
+use crate::access::RULES_FILE;
 use crate::secure::Secure;
 use crate::wire::ClusterId;
 
@@ -46,6 +47,34 @@ pub struct NodeConfig {
     pub password: Option<String>,
     /// What encrypts connections; none where nothing is encrypted.
     pub secure: Option<Arc<dyn Secure>>,
+    /// Where its files are.
+    pub places: Places,
+}
+
+/// Where a node's files are, as sessions are shown it; empty where there are none, as in the simulator.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Places {
+    /// Its directory.
+    pub directory: String,
+    /// The file by which it was started.
+    pub config_file: String,
+    /// The settings that stood there.
+    pub given: Vec<(String, String)>,
+}
+
+impl Places {
+    /// What sessions are shown: settings and their values.
+    pub(crate) fn shown(&self) -> Vec<(&'static str, String)> {
+        let rules = match self.directory.as_str() {
+            "" => String::new(),
+            directory => format!("{directory}/{RULES_FILE}"),
+        };
+        vec![
+            ("data_directory", self.directory.clone()),
+            ("config_file", self.config_file.clone()),
+            ("hba_file", rules),
+        ]
+    }
 }
 
 /// Where certificates and keys are, relative to the node's directory; see `real::tls`.

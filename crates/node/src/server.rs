@@ -523,9 +523,19 @@ impl Files for Node {
         true
     }
 
+    fn file_settings(&self) -> Vec<(String, String)> {
+        self.config.places.given.clone()
+    }
+
     fn settings(&self) -> Vec<(&'static str, String)> {
         let tls = &self.settings.tls;
-        vec![
+        let mut all = self.config.places.shown();
+        if let Some((address, port)) = self.member.sql_address.rsplit_once(':') {
+            let address = address.trim_start_matches('[').trim_end_matches(']');
+            all.push(("listen_addresses", address.to_owned()));
+            all.push(("port", port.to_owned()));
+        }
+        all.extend([
             ("max_connections", self.settings.max_connections.to_string()),
             (
                 "superuser_reserved_connections",
@@ -560,7 +570,12 @@ impl Files for Node {
             ("ssl_crl_file", tls.crl_file.clone()),
             ("ssl_cert_file", tls.cert_file.clone()),
             ("ssl_key_file", tls.key_file.clone()),
-        ]
+            (
+                "wal_segment_size",
+                size_text(self.settings.group.segment_bytes),
+            ),
+        ]);
+        all
     }
 }
 

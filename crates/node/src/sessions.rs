@@ -63,6 +63,9 @@ pub trait Files: Send + Sync {
 
     /// Settings of the node that sessions can show.
     fn settings(&self) -> Vec<(&'static str, String)>;
+
+    /// What the node's file gave it when it started.
+    fn file_settings(&self) -> Vec<(String, String)>;
 }
 
 #[derive(Default)]
@@ -401,6 +404,11 @@ impl Registry for Sessions {
 
     fn settings(&self) -> Vec<(&'static str, String)> {
         self.files().map_or(Vec::new(), |files| files.settings())
+    }
+
+    fn file_settings(&self) -> Vec<(String, String)> {
+        self.files()
+            .map_or(Vec::new(), |files| files.file_settings())
     }
 }
 

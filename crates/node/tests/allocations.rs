@@ -135,6 +135,7 @@ fn start(directory: &std::path::Path) -> (Arc<RealEnv>, Arc<Node>, String) {
         settings: BTreeMap::new(),
         password: None,
         secure: None,
+        places: Default::default(),
     };
     let node_env: Arc<dyn Env> = env.clone();
     let node = env

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use base::NodeId;
 use kv::{Keys, Member};
 use node::access::RULES_FILE;
-use node::config::NodeConfig;
+use node::config::{NodeConfig, Places};
 use node::real::host;
 use node::wire::ClusterId;
 use serde::{Deserialize, Serialize};
@@ -39,9 +39,9 @@ use crate::Failure;
 /// format 12: the types of extensions `vector` and `ltree`, in rows and keys; format 13: collations of ICU and
 /// of one's own; format 14: large objects, operators of one's own, and
 /// tables that inherit from others; format 15: points and other shapes, amounts of money; format 16: rules; format 17: how columns are kept, indexes
-/// that are clustered on, tables of types).
+/// that are clustered on, tables of types; format 18: what is told of rows that change).
 /// `tests/directories` keeps a directory of an older format for each raise from format 4 on.
-pub const FORMAT: u32 = 17;
+pub const FORMAT: u32 = 18;
 
 /// See [`FORMAT`].
 const FORMAT_OLDEST: u32 = 2;
@@ -549,6 +549,7 @@ impl NodeFile {
             settings: self.settings.clone(),
             password: self.password.clone(),
             secure: None,
+            places: Places::default(),
         })
     }
 }

@@ -7,12 +7,12 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use base::env::{Env, Severity};
-use node::config::NodeSettings;
+use node::config::{NodeSettings, Places};
 use node::real::tls::RealTls;
 use node::real::{admin, host, http, log, RealEnv, RealOptions};
 use node::server::Node;
@@ -113,11 +113,22 @@ impl NodeDirectory {
     }
 }
 
+/// Where the files of a node are, as sessions are shown it.
+fn places(data: &Path, file: &NodeFile) -> Places {
+    let directory = std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
+    Places {
+        config_file: directory.join(layout::NODE_FILE).display().to_string(),
+        directory: directory.display().to_string(),
+        given: file.settings.clone().into_iter().collect(),
+    }
+}
+
 /// Starts the node and waits until it is told to stop.
 fn serve(options: &Options, directory: NodeDirectory, has_log_file: bool) -> Result<(), Failure> {
     let file = directory.file;
     let this = file.this()?.clone();
     let mut config = file.config()?;
+    config.places = places(&options.data, &file);
     let memory = choose_memory(&file, &mut config.settings);
     let settings = config.settings();
     let settings = settings.map_err(|error| error.message().to_owned())?;

@@ -365,6 +365,7 @@ impl Cluster {
             settings,
             password: None,
             secure: None,
+            places: Default::default(),
         }
     }
 

@@ -77,6 +77,7 @@ pub mod text;
 pub mod type_id;
 pub mod typmod;
 pub mod vectors;
+pub mod width;
 
 pub use binary::{receive, send};
 pub use bits::Bits;

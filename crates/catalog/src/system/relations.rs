@@ -113,6 +113,7 @@ fn read_index(line: &str, table: &Table) -> Index {
     let oid: u32 = oid.parse().expect("an oid");
     Index {
         clustered: false,
+        replica_identity: false,
         oid,
         name: (*name).to_owned(),
         primary: *kind == "p",

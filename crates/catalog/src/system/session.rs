@@ -16,12 +16,24 @@ pub(super) const GROUPS_OID: u32 = 9_112;
 pub(super) const INCONSISTENCIES_OID: u32 = 9_115;
 pub(super) const TABLETS_OID: u32 = 9_116;
 pub(super) const STORAGE_OID: u32 = 9_113;
+pub(super) const MEMORY_OID: u32 = 12_138;
+pub(super) const SHARED_MEMORY_OID: u32 = 12_134;
 
 /// All of them.
 pub(super) const ALL: &[SessionRelation] = &[
     SessionRelation {
     oid: 12_104,
     name: "pg_settings",
+    columns: "",
+    },
+    SessionRelation {
+    oid: 12_110,
+    name: "pg_file_settings",
+    columns: "",
+    },
+    SessionRelation {
+    oid: MEMORY_OID,
+    name: "pg_backend_memory_contexts",
     columns: "",
     },
     SessionRelation {

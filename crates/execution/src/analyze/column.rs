@@ -19,9 +19,8 @@ use std::cmp::Ordering;
 
 use base::{coro, Result};
 use catalog::statistics::ColumnStatistics;
+use types::width::width;
 use types::{compare, Datum, TypeId};
-
-use super::width::width;
 
 /// Values of more bytes are not kept.
 pub const WIDTH_MAX: usize = 1_024;

@@ -10,7 +10,6 @@
 
 pub mod column;
 mod sample;
-mod width;
 
 pub use sample::{Sample, SAMPLE_BYTES_MAX};
 

@@ -23,7 +23,7 @@ use catalog::depend::finds_routines;
 use catalog::layout::FIRST_USER_OID;
 use catalog::system::facts;
 use catalog::trigger::Events;
-use catalog::{Catalog, ForeignKey, Table, PG_CATALOG, SUPERUSER};
+use catalog::{operator_class, Catalog, ForeignKey, Table, PG_CATALOG, SUPERUSER};
 use functions::collator;
 use functions::session::CatalogFunction;
 use functions::strings::quote_identifier;
@@ -135,6 +135,12 @@ pub(super) fn call(
         }
         Asked::IsColumnUpdatable => column_is_updatable(cx, oid, args),
         Asked::IsPublishable => Ok(Datum::Bool(false)),
+        Asked::MethodProperty => Ok(method_property(oid, args[1].as_str())),
+        Asked::SequenceParameters => sequences::parameters(cx, oid),
+        Asked::ReplicaIdentityIndex => Ok(match catalog.table_by_oid(oid) {
+            Some(table) => table.identity_index().map_or(Datum::Null, Datum::Oid),
+            None => Datum::Null,
+        }),
         Asked::RowSecurityActive => row_security_active(cx, args),
         Asked::PartitionKey => match catalog.table_by_oid(oid) {
             Some(table) if table.partition_key.is_some() => {
@@ -694,4 +700,28 @@ fn describe(cx: &Exec<'_>, args: &[Datum]) -> Datum {
         _ => return Datum::Null,
     };
     Datum::text(object.describe(cx.catalog, &search_path(cx)))
+}
+
+/// `pg_indexam_has_property`, as PostgreSQL's methods have them: NULL of what is no property, and of what is no
+/// method of indexes.
+fn method_property(method: u32, property: &str) -> Datum {
+    // Order, uniqueness, several columns, exclusion, INCLUDE.
+    let has = match operator_class::method_name(method) {
+        "btree" => [true, true, true, true, true],
+        "hash" => [false, false, false, true, false],
+        "gist" => [false, false, true, true, true],
+        "spgist" => [false, false, false, true, true],
+        "gin" | "brin" | "bloom" => [false, false, true, false, false],
+        _ => return Datum::Null,
+    };
+    const NAMES: [&str; 5] = [
+        "can_order",
+        "can_unique",
+        "can_multi_col",
+        "can_exclude",
+        "can_include",
+    ];
+    let mut names = NAMES.iter();
+    let place = names.position(|name| name.eq_ignore_ascii_case(property));
+    place.map_or(Datum::Null, |place| Datum::Bool(has[place]))
 }

@@ -56,7 +56,7 @@ pub mod measure;
 mod members;
 mod merge;
 pub mod new_row;
-mod outcomes;
+pub mod outcomes;
 pub mod partition;
 mod partition_text;
 mod parts;

@@ -13,10 +13,16 @@ pub fn call(cx: &mut Exec<'_>, which: WalFunction) -> Result<Datum> {
     match which {
         WalFunction::IsInRecovery => Ok(Datum::Bool(is_standby)),
         WalFunction::IsReplayPaused if is_standby => Ok(Datum::Bool(false)),
-        WalFunction::IsReplayPaused => Err(refused(
-            "recovery is not in progress",
-            "Recovery control functions can only be executed during recovery.",
-        )),
+        WalFunction::ReplayPauseState if is_standby => Ok(Datum::text("not paused")),
+        WalFunction::PauseReplay if is_standby => {
+            Err(Error::unsupported("pausing what a standby applies"))
+        }
+        WalFunction::IsReplayPaused | WalFunction::ReplayPauseState | WalFunction::PauseReplay => {
+            Err(refused(
+                "recovery is not in progress",
+                "Recovery control functions can only be executed during recovery.",
+            ))
+        }
         WalFunction::Written | WalFunction::Flushed if is_standby => Err(refused(
             "recovery is in progress",
             "WAL control functions cannot be executed during recovery.",

@@ -16,9 +16,9 @@ use catalog::access::Privileges;
 use catalog::depend::shown_name;
 use catalog::store;
 use catalog::{Sequence, Table};
-use functions::session::SequenceFunction;
+use functions::session::{SequenceFunction, SEQUENCE_COLUMNS};
 use planner::plan::Row;
-use types::{Datum, TypeId};
+use types::{Datum, Record, TypeId};
 
 /// `nextval`, `currval`, `setval` or `lastval`.
 pub(super) fn call(cx: &mut Exec<'_>, which: SequenceFunction, args: &[Datum]) -> Result<Datum> {
@@ -101,6 +101,35 @@ fn last_used(cx: &Exec<'_>) -> Result<u32> {
                 "lastval is not yet defined in this session",
             )
         })
+}
+
+/// `pg_sequence_parameters`: how a sequence was defined.
+///
+/// # Errors
+/// 42501; XX000 for what is no sequence.
+pub(super) fn parameters(cx: &Exec<'_>, oid: u32) -> Result<Datum> {
+    let table = cx.catalog.table_by_oid(oid);
+    let found = table.and_then(|table| Some((table, table.sequence.as_ref()?)));
+    let Some((table, sequence)) = found else {
+        let message = format!("cache lookup failed for sequence {oid}");
+        return Err(Error::internal(message));
+    };
+    let any = Privileges::USAGE.with(Privileges::UPDATE);
+    super::privilege_functions::require_any(cx, table, any.with(Privileges::SELECT))?;
+    let values = vec![
+        Datum::Int8(sequence.start),
+        Datum::Int8(sequence.min),
+        Datum::Int8(sequence.max),
+        Datum::Int8(sequence.increment),
+        Datum::Bool(sequence.cycle),
+        Datum::Int8(sequence.cache),
+        Datum::Oid(sequence.type_id.0),
+    ];
+    Ok(Datum::Record(Arc::new(Record {
+        types: SEQUENCE_COLUMNS.iter().map(|column| column.1).collect(),
+        values,
+        names: None,
+    })))
 }
 
 fn no_sequence(cx: &Exec<'_>, oid: u32) -> Error {

@@ -72,6 +72,10 @@ fn own(cx: &mut Exec<'_>, which: OwnFunction, args: &[Datum]) -> Result<Datum> {
         }
         OwnFunction::Encoding => Ok(Datum::text("UTF8")),
         OwnFunction::CurrentSetting => current_setting(cx, args),
+        OwnFunction::CurrentQuery => {
+            let query = cx.host.shared().start.activity.query()?;
+            Ok(query.map_or(Datum::Null, Datum::text))
+        }
         OwnFunction::SetConfig => set_config(cx, args),
         OwnFunction::BackendPid => Ok(Datum::Int4(cx.host.shared().start.backend_pid)),
         OwnFunction::ClientAddress => Ok(host_address(
@@ -176,9 +180,10 @@ pub(super) fn schemas(cx: &Exec<'_>, implicit: bool) -> Vec<Datum> {
 
 fn current_setting(cx: &Exec<'_>, args: &[Datum]) -> Result<Datum> {
     let missing_ok = args.get(1).is_some_and(Datum::is_true);
-    match cx.host.shared().settings.show(args[0].as_str()) {
+    let settings = &cx.host.shared().settings;
+    match settings.show_to_user(&cx.catalog, args[0].as_str()) {
         Ok((_, value)) => Ok(Datum::text(value)),
-        Err(_) if missing_ok => Ok(Datum::Null),
+        Err(error) if missing_ok && error.state() == SqlState::UNDEFINED_OBJECT => Ok(Datum::Null),
         Err(error) => Err(error),
     }
 }

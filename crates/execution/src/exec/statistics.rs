@@ -27,7 +27,7 @@ use catalog::statistics::TableStatistics;
 use functions::session::StatisticsFunction;
 use planner::plan::Scan;
 use types::network::host_address;
-use types::Datum;
+use types::{Array, Datum, TypeId};
 
 use StatisticsFunction as Figure;
 
@@ -68,6 +68,12 @@ pub(super) fn call(cx: &mut Exec<'_>, which: StatisticsFunction, args: &[Datum])
     }
     if let Some(value) = of_node(cx, which)? {
         return Ok(value);
+    }
+    if which == Figure::BackendIdset {
+        let sessions = cx.host.shared().sessions();
+        let begun = sessions.iter().filter(|session| session.doing().is_some());
+        let numbers = begun.map(|session| Datum::Int4(session.pid())).collect();
+        return Ok(Datum::Array(Arc::new(Array::of(TypeId::INT4, numbers))));
     }
     if let Some(value) = of_backend(cx, which, args)? {
         return Ok(value);

@@ -162,10 +162,15 @@ const ABOUT: &[(&str, &[Row])] = &[
         ("ssl", Sighup, ""),
         ("ssl_ca_file", Sighup, ""),
         ("ssl_cert_file", Sighup, ""),
+        ("ssl_ciphers", Sighup, ""),
         ("ssl_crl_file", Sighup, ""),
+        ("ssl_ecdh_curve", Sighup, ""),
         ("ssl_key_file", Sighup, ""),
+        ("ssl_prefer_server_ciphers", Sighup, ""),
     ]),
     ("Connections and Authentication / Connection Settings", &[
+        ("listen_addresses", Postmaster, ""),
+        ("port", Postmaster, ""),
         ("max_connections", Postmaster, ""),
         ("superuser_reserved_connections", Postmaster, ""),
     ]),
@@ -175,10 +180,17 @@ const ABOUT: &[(&str, &[Row])] = &[
         ("autovacuum_analyze_threshold", Sighup, ""),
         ("autovacuum_naptime", Sighup, ""),
     ]),
+    ("File Locations", &[
+        ("config_file", Postmaster, ""),
+        ("data_directory", Postmaster, ""),
+        ("hba_file", Postmaster, ""),
+    ]),
     ("Lock Management", &[
         ("deadlock_timeout", Superuser, ""),
     ]),
     ("Preset Options", &[
+        ("block_size", Internal, ""),
+        ("data_directory_mode", Internal, "The parameter value is a numeric mode specification in the form accepted by the chmod and umask system calls. (To use the customary octal format the number must start with a 0 (zero).)"),
         ("in_hot_standby", Internal, ""),
         ("integer_datetimes", Internal, ""),
         ("is_superuser", Internal, ""),
@@ -188,6 +200,8 @@ const ABOUT: &[(&str, &[Row])] = &[
         ("server_encoding", Internal, ""),
         ("server_version", Internal, ""),
         ("server_version_num", Internal, ""),
+        ("ssl_library", Internal, ""),
+        ("wal_segment_size", Internal, ""),
     ]),
     ("Query Tuning / Other Planner Options", &[
         ("constraint_exclusion", User, ""),
@@ -229,6 +243,7 @@ const ABOUT: &[(&str, &[Row])] = &[
     ]),
     ("Reporting and Logging / Where to Log", &[
         ("log_destination", Sighup, "Valid values are combinations of \"stderr\", \"syslog\", \"csvlog\", \"jsonlog\", and \"eventlog\", depending on the platform."),
+        ("log_file_mode", Sighup, "The parameter value is expected to be a numeric mode specification in the form accepted by the chmod and umask system calls. (To use the customary octal format the number must start with a 0 (zero).)"),
         ("log_rotation_size", Sighup, ""),
     ]),
     ("Resource Usage / Disk", &[

@@ -1,5 +1,6 @@
 //! Settings as `pg_settings` shows them.
 
+use super::place::{self, without_octal};
 use super::{
     about, kilobytes, milliseconds, seconds, Definition, Kind, Settings, Source, DEFINITIONS,
 };
@@ -75,7 +76,7 @@ fn vartype(definition: &Definition) -> &'static str {
         Kind::Seconds(..) => "integer",
         Kind::Real | Kind::Multiplier | Kind::Share => "real",
         _ if is_in_blocks(definition) || is_in_kilobytes(definition) => "integer",
-        _ if is_in_seconds(definition) => "integer",
+        _ if is_in_seconds(definition) || is_in_bytes(definition) => "integer",
         Kind::Fixed if matches!(definition.default, "on" | "off") => "bool",
         Kind::Fixed if definition.default.parse::<u64>().is_ok() => "integer",
         _ => "string",
@@ -84,6 +85,9 @@ fn vartype(definition: &Definition) -> &'static str {
 
 /// The least and the greatest value.
 fn range(definition: &Definition) -> (Option<String>, Option<String>) {
+    if let Some((least, greatest)) = place::range(definition.name) {
+        return (Some(least.to_string()), Some(greatest.to_string()));
+    }
     let (least, greatest) = match definition.kind {
         Kind::Time => (
             i64::from(definition.name == "deadlock_timeout"),
@@ -116,6 +120,11 @@ fn is_in_blocks(definition: &Definition) -> bool {
     definition.name == "shared_buffers"
 }
 
+/// Whether a setting that no session changes is a size in bytes.
+fn is_in_bytes(definition: &Definition) -> bool {
+    definition.name == "wal_segment_size"
+}
+
 /// Whether a setting that no session changes is a size in kB.
 fn is_in_kilobytes(definition: &Definition) -> bool {
     matches!(
@@ -139,6 +148,7 @@ fn unit(definition: &Definition) -> Option<&'static str> {
         _ if is_in_kilobytes(definition) => Some("kB"),
         _ if is_in_seconds(definition) => Some("s"),
         Kind::Int(..) if definition.name == "log_parameter_max_length" => Some("B"),
+        _ if is_in_bytes(definition) => Some("B"),
         _ => None,
     }
 }
@@ -171,6 +181,7 @@ fn bare(definition: &Definition, value: &str) -> String {
         Kind::Memory(_) => kilobytes(value),
         _ if is_in_blocks(definition) => kilobytes(value).map(|size| size / 8),
         _ if is_in_kilobytes(definition) => kilobytes(value),
+        _ if is_in_bytes(definition) => kilobytes(value).map(|size| size * 1_024),
         _ if is_in_seconds(definition) => milliseconds(value).map(|millis| millis / 1_000),
         _ => None,
     };
@@ -212,8 +223,8 @@ impl Settings {
             min,
             max,
             values: values(definition).map(<[_]>::to_vec),
-            boot: bare(definition, definition.default),
-            reset: bare(definition, &value.start.text),
+            boot: without_octal(vartype(definition), &bare(definition, definition.default)),
+            reset: without_octal(vartype(definition), &bare(definition, &value.start.text)),
         }
     }
 }

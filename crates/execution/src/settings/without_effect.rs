@@ -12,8 +12,8 @@
 //! software's settings ([`Custom`](super::Custom)), and the others are the list's.
 //!
 //! # What it leaves out
-//! What a server tells of its own files, addresses and sizes, and which ciphers it takes; such names are unknown
-//! (42704), as are those that only some minor versions have.
+//! `restrict_nonsystem_relation_kind`, which later minor versions of PostgreSQL 15 have: its name is unknown (42704).
+//! What a server tells of its own files, addresses and sizes is in `place.rs`.
 
 use std::sync::LazyLock;
 
@@ -21,6 +21,7 @@ use base::{Error, Result, SqlState};
 
 use super::about::Context;
 use super::checks::{invalid, refused_to_all};
+use super::place::without_octal;
 use super::values::size;
 use super::view::SettingRow;
 use super::{milliseconds, parse_bool, with_memory_unit, with_unit, Settings};
@@ -307,8 +308,8 @@ impl Settings {
                 min: unused.min.map(str::to_owned),
                 max: unused.max.map(str::to_owned),
                 values: (!unused.values.is_empty()).then(|| unused.values.clone()),
-                boot: unused.default.to_owned(),
-                reset: unused.default.to_owned(),
+                boot: without_octal(unused.vartype, unused.default),
+                reset: without_octal(unused.vartype, unused.default),
             }
         })
     }

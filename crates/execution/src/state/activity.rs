@@ -23,6 +23,9 @@ use super::statistics::{Statistics, Tally};
 /// Bytes of a statement that are shown (PostgreSQL's `track_activity_query_size`, less the zero).
 pub const QUERY_BYTES_MAX: usize = 1_023;
 
+/// The session itself is told the text of its statement up to so many; what is longer is not kept.
+const LONG_QUERY_BYTES_MAX: usize = 64 << 10;
+
 /// What TLS tells of a connection, as `pg_stat_ssl` shows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsInfo {
@@ -86,6 +89,11 @@ pub trait Registry: Send + Sync {
 
     /// Settings of the node that sessions can show and not change.
     fn settings(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
+    /// What the node's file gave it when it started: settings and their values.
+    fn file_settings(&self) -> Vec<(String, String)> {
         Vec::new()
     }
 
@@ -194,6 +202,19 @@ pub struct Activity {
     query_id: AtomicI64,
     /// What its transactions have done.
     tally: Mutex<Tally>,
+    /// The whole text of its statement, where others see a part of it.
+    long: Mutex<LongQuery>,
+}
+
+/// A text that is longer than [`QUERY_BYTES_MAX`].
+#[derive(Debug, Default)]
+enum LongQuery {
+    /// It is not.
+    #[default]
+    Short,
+    Kept(Box<str>),
+    /// It is longer than [`LONG_QUERY_BYTES_MAX`].
+    TooLong,
 }
 
 impl Activity {
@@ -206,6 +227,7 @@ impl Activity {
             transaction: AtomicU64::new(0),
             query_id: AtomicI64::new(0),
             tally: Mutex::default(),
+            long: Mutex::default(),
         }
     }
 
@@ -295,6 +317,20 @@ impl Activity {
         change(&mut self.doing.lock());
     }
 
+    /// The whole text of its statement; none while it has not begun.
+    ///
+    /// # Errors
+    /// 0A000 for one that is longer than [`LONG_QUERY_BYTES_MAX`].
+    pub fn query(&self) -> base::Result<Option<String>> {
+        match &*self.long.lock() {
+            LongQuery::Short => Ok(self.read(|doing| doing.query.clone())),
+            LongQuery::Kept(query) => Ok(Some(query.to_string())),
+            LongQuery::TooLong => Err(base::Error::unsupported(
+                "current_query() in a statement of more than 64 kB",
+            )),
+        }
+    }
+
     /// A statement begins.
     pub fn begin(&self, query: &str, statement: i64, transaction: i64) {
         // Whether a cut text holds a password cannot be told from what is left of it.
@@ -302,6 +338,12 @@ impl Activity {
             true => Cow::Borrowed(query),
             false => mask(query),
         };
+        let long = match query.len() {
+            ..=QUERY_BYTES_MAX => LongQuery::Short,
+            ..=LONG_QUERY_BYTES_MAX => LongQuery::Kept(query.into()),
+            _ => LongQuery::TooLong,
+        };
+        *self.long.lock() = long;
         let ends = (0..=QUERY_BYTES_MAX.min(whole.len())).rev();
         let end = ends.into_iter().find(|end| whole.is_char_boundary(*end));
         let shown = &whole[..end.unwrap_or(0)];

@@ -4,7 +4,7 @@
 //!
 //! | where | what | kept |
 //! |---|---|---|
-//! | [`builtin`] | what is built into the binary: types, functions, operators | once a process |
+//! | [`builtin`], [`standard`] | what is built into the binary: types, functions, operators | once a process |
 //! | [`objects`], [`roles`] | what was created | once a catalog version |
 //! | [`SESSION`] | what this session or the cluster is just doing | never |
 //!
@@ -44,6 +44,7 @@ mod routines;
 mod rows;
 mod sessions;
 mod settings;
+mod standard;
 mod statistics;
 mod storage;
 mod triggers;
@@ -57,6 +58,8 @@ type OfSession = fn(&Catalog, &mut Exec<'_>) -> Result<Vec<Row>>;
 /// What this session or the cluster is just doing.
 const SESSION: &[(&str, OfSession)] = &[
     ("pg_settings", settings::settings),
+    ("pg_file_settings", settings::of_file),
+    ("pg_backend_memory_contexts", sessions::memory),
     ("pg_prepared_statements", settings::prepared),
     ("pg_prepared_xacts", sessions::prepared_transactions),
     ("pg_locks", locks::locks),
@@ -90,7 +93,7 @@ fn of_binary(table: &Arc<Table>) -> &'static Kept {
         let made = relations::all().iter().filter_map(|relation| {
             let table = &relation.table;
             let makers = builtin::ROWS.iter().chain(objects::BUILT_IN);
-            let makers = makers.chain(extensions::ROWS);
+            let makers = makers.chain(extensions::ROWS).chain(standard::ROWS);
             let mut rows = Rows::new(table);
             for (_, make) in makers.filter(|known| known.0 == table.name) {
                 make(&mut rows);
@@ -169,6 +172,7 @@ fn rows(
     if table.oid == storage::CLASS_OID {
         storage::put_sizes(table, catalog, cx, &mut out);
     }
+    storage::put_ages(table, cx, &mut out);
     Ok(out)
 }
 
@@ -214,7 +218,13 @@ mod tests {
 
     #[test]
     fn rows_are_made_for_relations_that_are_there() {
-        let makers = [builtin::ROWS, objects::BUILT_IN, extensions::ROWS].concat();
+        let makers = [
+            builtin::ROWS,
+            objects::BUILT_IN,
+            extensions::ROWS,
+            standard::ROWS,
+        ]
+        .concat();
         let of_catalog = objects::ROWS.iter().chain(roles::ROWS);
         let names = makers.iter().map(|known| known.0);
         let names = names.chain(of_catalog.map(|known| known.0));

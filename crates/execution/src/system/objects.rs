@@ -263,10 +263,9 @@ fn classes(catalog: Option<&Catalog>, table: &Table, rows: &mut Rows) {
         ),
         (
             "relreplident",
-            char(if matches!(kind, b'r' | b'm' | b'p') {
-                b'd'
-            } else {
-                b'n'
+            char(match kind {
+                b'r' | b'm' | b'p' => table.replica_identity.letter(),
+                _ => b'n',
             }),
         ),
         ("relrowsecurity", flag(table.row_security)),
@@ -528,6 +527,7 @@ fn indexes(catalog: Option<&Catalog>, table: &Table, rows: &mut Rows) {
             ("indisexclusion", flag(index.exclusion.is_some())),
             ("indimmediate", flag(!index.is_deferrable())),
             ("indisclustered", flag(index.clustered)),
+            ("indisreplident", flag(index.replica_identity)),
             ("indisvalid", flag(is_valid)),
             ("indisready", flag(true)),
             ("indislive", flag(true)),

@@ -151,3 +151,20 @@ fn activity_row(
         }),
     ]
 }
+
+/// The memory of the session: it is counted as one.
+pub(super) fn memory(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
+    let reserved = cx.host.shared().start.interrupts.memory().reserved();
+    let bytes = Datum::Int8(i64::try_from(reserved).unwrap_or(i64::MAX));
+    Ok(vec![vec![
+        Datum::text("Session"),
+        Datum::Null,
+        Datum::Null,
+        Datum::Int4(0),
+        bytes.clone(),
+        Datum::Int8(1),
+        Datum::Int8(0),
+        Datum::Int8(0),
+        bytes,
+    ]])
+}

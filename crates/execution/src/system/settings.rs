@@ -1,4 +1,4 @@
-//! Settings and prepared statements of this session.
+//! Settings and prepared statements of this session, and the settings in its node's file.
 
 use base::Result;
 
@@ -13,9 +13,11 @@ fn text(text: impl AsRef<str>) -> Datum {
     Datum::text(text)
 }
 
-pub(super) fn settings(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
-    let rows = cx.host.shared().settings.rows();
-    Ok(rows.into_iter().map(row).collect())
+pub(super) fn settings(catalog: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
+    let settings = &cx.host.shared().settings;
+    let rows = settings.rows().into_iter();
+    let seen = rows.filter(|row| settings.is_visible(catalog, row.name));
+    Ok(seen.map(row).collect())
 }
 
 fn row(setting: SettingRow) -> Row {
@@ -43,6 +45,31 @@ fn row(setting: SettingRow) -> Row {
         Datum::Null,
         Datum::Bool(false),
     ]
+}
+
+/// What the node was started with, in its file. A line of JSON has no number that a reader would look for. What
+/// ALTER SYSTEM gives wins, so a setting of the file that it names is not applied.
+pub(super) fn of_file(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
+    let shared = cx.host.shared();
+    let given = shared.start.registry.as_ref();
+    let given = given.map_or(Vec::new(), |registry| registry.file_settings());
+    let file = shared.settings.show("config_file")?.1;
+    let configuration = shared.engine.settings.configuration();
+    let row = |(place, (name, value)): (usize, (String, String))| {
+        let is_replaced = configuration
+            .values
+            .contains_key(&name.to_ascii_lowercase());
+        vec![
+            text(&file),
+            Datum::Null,
+            Datum::Int4(i32::try_from(place + 1).unwrap_or(i32::MAX)),
+            text(name),
+            text(value),
+            Datum::Bool(!is_replaced),
+            Datum::Null,
+        ]
+    };
+    Ok(given.into_iter().enumerate().map(row).collect())
 }
 
 pub(super) fn prepared(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {

@@ -1,11 +1,13 @@
 //! `quorate.storage`: what this node's replica of a group has in memory and on disk; and the sizes
-//! in `pg_class`, which no catalog version knows.
+//! and ids in `pg_class` and `pg_database`, which no catalog version knows.
 
 use std::time::Duration;
 
 use base::Result;
 
+use crate::exec::outcomes::{self, FIRST_NORMAL};
 use crate::exec::{sizes, Exec};
+use catalog::cluster::Address;
 use catalog::layout::FIRST_USER_OID;
 use catalog::{Catalog, Table};
 use planner::plan::Row;
@@ -56,6 +58,30 @@ pub(super) fn storage(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
         ]
     };
     Ok(replicas.iter().map(row).collect())
+}
+
+/// Puts up to which id nothing of a table or a database waits for VACUUM: nothing ever does, so that is the newest.
+/// Of rows that several transactions lock nobody keeps ids: the first is next for ever.
+pub(super) fn put_ages(table: &Table, cx: &Exec<'_>, rows: &mut [Row]) {
+    let names = match table.oid {
+        CLASS_OID => ["relfrozenxid", "relminmxid"],
+        Address::DATABASE => ["datfrozenxid", "datminmxid"],
+        _ => return,
+    };
+    let [Some(frozen), Some(first)] = names.map(|name| table.column(name)) else {
+        return;
+    };
+    // On a standby nobody knows.
+    let newest = outcomes::newest(cx).ok().flatten();
+    let newest = newest.map_or(0, |newest| (newest.0 as u32).max(FIRST_NORMAL));
+    let kind = table.column("relkind");
+    for row in rows {
+        let has_rows = kind.is_none_or(|kind| matches!(row[kind], Datum::Char(b'r' | b'm')));
+        if has_rows {
+            row[frozen] = Datum::Oid(newest);
+            row[first] = Datum::Oid(1);
+        }
+    }
 }
 
 /// Puts how large they are into rows of `pg_class`: as they are now, not as of some ANALYZE.

@@ -12,8 +12,8 @@
 //! ([`crate::deparse::layout`]).
 //!
 //! # What it leaves out
-//! JOIN … USING, locks, TABLESAMPLE, ROWS FROM and statements that write keep the layout in which the
-//! catalog has the whole query; names are put back there too, so that it is the same query.
+//! JOIN … USING, locks, ROWS FROM and statements that write keep the layout in which the catalog has the
+//! whole query; names are put back there too, so that it is the same query.
 
 use std::cell::RefCell;
 

@@ -26,6 +26,15 @@ impl Binder<'_> {
         if let NodeEnum::JoinExpr(join) = node {
             return self.join_text(join, scope, next, at);
         }
+        if let NodeEnum::RangeTableSample(sample) = node {
+            let Some(table) = sample.relation.as_deref() else {
+                return Ok(None);
+            };
+            let Some(table) = self.item_text(table, scope, next, at)? else {
+                return Ok(None);
+            };
+            return Ok(Some(table + &self.sample_text(sample, scope, at)?));
+        }
         let place = *next;
         *next += 1;
         let Some(item) = scope.tables.get(place) else {

@@ -129,12 +129,14 @@ impl Binder<'_> {
                 mark_last(scope, ItemKind::Function);
                 source
             }
-            NodeEnum::RangeTableSample(_) => Err(Error::unsupported("TABLESAMPLE")),
+            NodeEnum::RangeTableSample(sample) => {
+                binder.range_sample(sample, scope, with_keys, next)
+            }
             _ => Err(Error::unsupported("this kind of FROM item")),
         })
     }
 
-    fn range_var(
+    pub(super) fn range_var(
         &mut self,
         range: &RangeVar,
         scope: &mut Scope<'_>,
@@ -487,7 +489,12 @@ impl Binder<'_> {
         };
         // A row of a type is spread into its fields.
         let fields = match (&of_record, &defined) {
-            (None, None) => self.fields_of_type(expr.ty),
+            (None, None) => match expr.kind {
+                ExprKind::Call(called, ..) if called.0.columns().is_some() => {
+                    self.fields_of_value(&expr)
+                }
+                _ => self.fields_of_type(expr.ty),
+            },
             _ => None,
         };
         let defined = defined.or_else(|| {
@@ -621,7 +628,7 @@ impl Binder<'_> {
 }
 
 /// The items so far as the scope of a lateral one.
-fn beside<'s>(scope: &Scope<'s>) -> Scope<'s> {
+pub(super) fn beside<'s>(scope: &Scope<'s>) -> Scope<'s> {
     let target = scope.tables.first().filter(|_| scope.has_target);
     Scope {
         parent: scope.parent,

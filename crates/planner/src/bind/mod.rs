@@ -97,6 +97,7 @@ pub mod rule;
 pub mod rule_made;
 mod rule_rows;
 pub mod rule_text;
+pub mod sample;
 pub mod scope;
 mod search_cycle;
 pub mod select;

@@ -14,7 +14,7 @@
 //!   has follows from itself and the catalog, not from what was asked before.
 
 use functions::pattern::like_prefix;
-use functions::resolve_operator;
+use functions::{resolve_operator, sample};
 use types::{Category, Datum, TypeId};
 
 use super::estimate::{DISTINCT_UNKNOWN, EQUAL, LIST_UNKNOWN, ONE_SIDE, SUBQUERY, TRUTH, UNKNOWN};
@@ -41,6 +41,9 @@ impl Columns for Unknown {
         None
     }
 }
+
+/// How much of a table a sample has of which nothing is known.
+const SAMPLE: f64 = 0.1;
 
 /// One side of a range.
 struct Side {
@@ -277,6 +280,14 @@ fn of_condition(condition: &Expr, columns: &dyn Columns) -> f64 {
         }
         ExprKind::IsTruth(of, wanted, negated) => is_truth(of, *wanted, *negated, columns),
         ExprKind::AnyArray(..) => of_list(condition, columns),
+        ExprKind::Call(method, args, _) if sample::is_method(method.0) => {
+            let percent = args
+                .first()
+                .and_then(|percent| value_of(percent, columns, true));
+            let whole = percent.and_then(Datum::as_i64);
+            let share = whole.map_or(SAMPLE, |percent| percent as f64 / 100.0);
+            share.clamp(0.0, 1.0)
+        }
         ExprKind::Call(..) => match Comparison::of(condition) {
             Some(comparison) => comparison.selectivity(columns),
             None => TRUTH,

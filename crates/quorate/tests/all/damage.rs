@@ -167,7 +167,7 @@ fn a_damaged_directory_is_refused() {
         &damaged("format", &|node| {
             let file = node.join("node.json");
             let text = fs::read_to_string(&file).expect("its settings");
-            let other = text.replace("\"format\": 17", "\"format\": 99");
+            let other = text.replace("\"format\": 18", "\"format\": 99");
             assert_ne!(text, other, "the format stands elsewhere");
             fs::write(&file, other).expect("other settings");
         }),
@@ -202,7 +202,7 @@ fn a_directory_of_the_format_before_becomes_one_of_this() {
     drop(cluster);
     let file = n1.join("node.json");
     let settings = || fs::read_to_string(&file).expect("its settings");
-    let before = settings().replace("\"format\": 17", "\"format\": 16");
+    let before = settings().replace("\"format\": 18", "\"format\": 17");
     assert_ne!(settings(), before, "the format stands elsewhere");
     fs::write(&file, before).expect("other settings");
 
@@ -212,12 +212,12 @@ fn a_directory_of_the_format_before_becomes_one_of_this() {
     node.wait().expect("it answers");
     let kept = node.query("select i from kept").expect("an answer");
     assert_eq!(kept, "7");
-    assert!(settings().contains("\"format\": 17"), "{}", settings());
+    assert!(settings().contains("\"format\": 18"), "{}", settings());
     drop(process);
 }
 
 /// What is kept in `tests/directories`.
-const FORMATS: [&str; 14] = [
+const FORMATS: [&str; 15] = [
     "format-3",
     "format-4",
     "format-5",
@@ -232,6 +232,7 @@ const FORMATS: [&str; 14] = [
     "format-14",
     "format-15",
     "format-16",
+    "format-17",
 ];
 
 /// Directories that the last builds of older formats made are served as if this one had made them.

@@ -19,7 +19,7 @@ use super::transaction::State;
 use super::{Column, CommandTag, Notice, NoticeSeverity, Session, Sink};
 use catalog::access::{denied, Guarded, Privileges, CHECKPOINT};
 use catalog::{RelationKind, Table};
-use execution::settings::{is_guarded, isolation};
+use execution::settings::{is_guarded, is_private, isolation};
 use execution::state::Prepared;
 use functions::strings::quote_identifier;
 use planner::bind::{self, BindContext};
@@ -391,7 +391,7 @@ impl Session {
     ) -> Result<Option<(String, Option<String>)>> {
         match VariableSetKind::try_from(set.kind) {
             Ok(VariableSetKind::VarSetCurrent) => {
-                let value = self.shared.settings.show(&set.name)?.1;
+                let value = self.shown(&set.name)?.1;
                 Ok(Some((set.name.clone(), Some(value))))
             }
             _ => self.value_given(set),
@@ -438,17 +438,31 @@ impl Session {
 
     pub(super) fn show(&mut self, name: &str, sink: &mut dyn Sink) -> Result<CommandTag> {
         if name == "all" {
-            let all = self.shared.settings.show_all();
+            let catalog = self.current_catalog()?;
+            let settings = &self.shared.settings;
+            let all = settings.show_all();
             let rows: Vec<_> = all
                 .iter()
+                .filter(|(name, ..)| settings.is_visible(&catalog, name))
                 .map(|(name, value, description)| text_row(&[name, value, description]))
                 .collect();
             self.give_rows(&rows, &[TypeId::TEXT; 3], sink)?;
             return Ok(tag("SHOW"));
         }
-        let value = self.shared.settings.show(name)?.1;
+        let value = self.shown(name)?.1;
         self.give_rows(&[text_row(&[&value])], &[TypeId::TEXT], sink)?;
         Ok(tag("SHOW"))
+    }
+
+    /// A setting's name and value, for who the session is.
+    pub(super) fn shown(&mut self, name: &str) -> Result<(String, String)> {
+        match is_private(name) {
+            true => {
+                let catalog = self.current_catalog()?;
+                self.shared.settings.show_to_user(&catalog, name)
+            }
+            false => self.shared.settings.show(name),
+        }
     }
 
     pub(super) fn prepare_sql(

@@ -42,8 +42,8 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer, ServerName};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{
-    ClientConfig, ClientConnection, Connection, ProtocolVersion, RootCertStore, ServerConfig,
-    ServerConnection,
+    CipherSuite, ClientConfig, ClientConnection, Connection, ProtocolVersion, RootCertStore,
+    ServerConfig, ServerConnection,
 };
 
 use super::host;
@@ -285,12 +285,17 @@ fn cipher_of(tls: &Connection) -> (String, u16) {
     let Some(suite) = tls.negotiated_cipher_suite() else {
         return (String::new(), 0);
     };
-    let name = format!("{:?}", suite.suite());
-    let bits = match name.contains("AES_128") {
+    let name = cipher_name(suite.suite());
+    let bits = match name.contains("AES_128") || name.contains("AES128") {
         true => 128,
         false => 256,
     };
-    let name = match name.strip_prefix("TLS13_") {
+    (name, bits)
+}
+
+fn cipher_name(suite: CipherSuite) -> String {
+    let name = format!("{suite:?}");
+    match name.strip_prefix("TLS13_") {
         Some(name) => format!("TLS_{name}"),
         None => name
             .trim_start_matches("TLS_")
@@ -298,8 +303,7 @@ fn cipher_of(tls: &Connection) -> (String, u16) {
             .replace("AES_", "AES")
             .replace("POLY1305_SHA256", "POLY1305")
             .replace('_', "-"),
-    };
-    (name, bits)
+    }
 }
 
 fn facts(tls: &Connection, end_point: &[u8]) -> Tls {

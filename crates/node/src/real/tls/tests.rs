@@ -11,6 +11,8 @@ use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
 };
 
+use rustls::NamedGroup;
+
 use super::*;
 
 /// Bytes on their way, at most [`ROOM`] of them.
@@ -264,4 +266,24 @@ fn a_key_that_others_may_read_is_refused() {
     std::fs::remove_file(dir.path().join("node.crt")).unwrap();
     let error = secure.reload().unwrap_err();
     assert!(error.message().contains("node.crt"), "{error}");
+}
+
+#[test]
+fn sessions_are_shown_the_ciphers_that_are_taken() {
+    let taken = provider();
+    let older = taken.cipher_suites.iter();
+    let older = older.filter(|suite| suite.version().version == ProtocolVersion::TLSv1_2);
+    let older: Vec<_> = older.map(|suite| cipher_name(suite.suite())).collect();
+    let curves = taken.kx_groups.iter().map(|group| match group.name() {
+        NamedGroup::secp256r1 => "prime256v1".to_owned(),
+        other => format!("{other:?}"),
+    });
+    let shown = sql::session::documented();
+    let default = |name: &str| {
+        let found = shown.iter().find(|setting| setting.name == name);
+        found.map(|setting| setting.default.as_str())
+    };
+    assert_eq!(default("ssl_ciphers"), Some(older.join(":").as_str()));
+    let curves: Vec<_> = curves.collect();
+    assert_eq!(default("ssl_ecdh_curve"), Some(curves.join(":").as_str()));
 }

@@ -482,6 +482,7 @@ pub const STATEMENTS: &[Statement] = &[
     utility("reindex index m.t_n"),
     utility("cluster m.t using t_pkey"),
     utility("alter table m.t cluster on t_pkey"),
+    utility("alter table m.t replica identity full"),
     utility("alter table m.t set without cluster"),
     utility("alter table m.t alter column v set storage external"),
     utility("alter table m.t alter column v set compression lz4"),

@@ -23,11 +23,11 @@ use catalog::operator_class::GIST;
 use catalog::{Catalog, RelationKind, Table};
 use syntax::parser::{char_position, NodeEnum};
 
-/// The oid of the index of that name, by which a table can be clustered.
+/// The oid of the table's index of that name.
 ///
 /// # Errors
-/// 42704, 42809 and 0A000 where it cannot.
-fn index_named(catalog: &Catalog, table: &Table, name: &str) -> Result<u32> {
+/// 42704, 42809 where it has none.
+pub(super) fn index_named(catalog: &Catalog, table: &Table, name: &str) -> Result<u32> {
     let own = table.indexes.iter().find(|index| index.name == name);
     match own {
         Some(index) => Ok(index.oid),

@@ -32,6 +32,7 @@ mod placement;
 mod policy;
 mod range;
 mod rename;
+mod replica_identity;
 mod role;
 mod role_settings;
 mod routine;

@@ -144,7 +144,7 @@ impl Session {
             return Ok(());
         }
         if set.kind == VariableSetKind::VarSetCurrent as i32 {
-            let (name, value) = self.shared.settings.show(&set.name)?;
+            let (name, value) = self.shown(&set.name)?;
             routine.settings.retain(|known| known.0 != name);
             routine.settings.push((name, value));
             return Ok(());

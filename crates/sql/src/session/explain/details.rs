@@ -17,7 +17,7 @@ use functions::strings::quote_identifier;
 use planner::deparse::{expression, Names, Style};
 use planner::plan::{CurrentOf, Insert, Join, Plan, Program, Scan, SetOperation};
 
-use super::names::{Column, Columns, Writer};
+use super::names::{Column, Columns, Sample, Writer};
 use super::output;
 
 /// What is said: a text, or a list of them.
@@ -26,12 +26,16 @@ pub(super) enum Detail {
     Text(String),
     List(Vec<String>),
     Number(u64),
+    Sample(Sample),
 }
 
 pub(super) type Details = Vec<(&'static str, Detail)>;
 
 /// The name under which conditions on a node's rows stand.
 pub(super) const FILTER: &str = "Filter";
+
+/// The name under which a sample stands.
+pub(super) const SAMPLING: &str = "Sampling";
 
 /// The name under which VERBOSE lists columns.
 pub(super) const OUTPUT: &str = "Output";
@@ -75,10 +79,15 @@ pub(super) fn of(plan: &Plan, writer: &Writer<'_>, outer: &[Columns]) -> Details
             );
             say("Index Cond", index_condition(scan, &row, writer, outer));
             let filter = scan.filter.as_ref();
-            say(
-                FILTER,
-                filter.and_then(|filter| writer.text(filter, &row, outer)),
-            );
+            let sampled = filter.and_then(|filter| writer.sample(filter, &row, outer));
+            match (sampled, filter) {
+                (Some((sample, rest)), _) => {
+                    details.push((SAMPLING, Detail::Sample(sample)));
+                    details.extend(rest.map(|rest| (FILTER, Detail::Text(rest))));
+                }
+                (None, Some(filter)) => say(FILTER, writer.text(filter, &row, outer)),
+                (None, None) => {}
+            }
         }
         Plan::Filter(input, condition) if is_one_row(input) => {
             say(

@@ -21,6 +21,7 @@ use base::{coro, Error, Result, SqlState};
 
 use functions::strings::quote_identifier;
 use functions::{Call, Function, Volatility};
+use planner::bind::sample::{is_of_sample, taken_out};
 use planner::deparse::{decompiled, expression, Names, Style, Values};
 use planner::plan::{
     AggregateCall, AggregatePlan, Bound, Exclusion, Expr, ExprKind, Frame, FrameMode, JoinKind,
@@ -95,6 +96,14 @@ pub(super) struct Found {
     pub(super) is_init: bool,
     /// What it sees of the rows around it.
     pub(super) outer: Vec<Columns>,
+}
+
+/// A sample that a scan takes.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Sample {
+    pub method: &'static str,
+    pub percent: String,
+    pub seed: Option<String>,
 }
 
 /// Who writes conditions.
@@ -348,6 +357,33 @@ impl<'a> Writer<'a> {
         let expr = decompiled(program, &over)?;
         let text = expression(&expr, &over, self.context, FLAT, false).ok();
         text.filter(|text| !missing.get() && self.spends(text.len()))
+    }
+
+    /// The sample that a scan with this condition takes, and the rest of the condition.
+    pub(super) fn sample(
+        &self,
+        program: &Program,
+        row: &[Column],
+        outer: &[Columns],
+    ) -> Option<(Sample, Option<String>)> {
+        if !is_of_sample(program) {
+            return None;
+        }
+        let missing = Cell::default();
+        let over = Over::new(self, row, outer, &missing);
+        let (sampling, rest) = taken_out(decompiled(program, &over)?);
+        let sampling = sampling?;
+        let text = |expr: &Expr, casts| {
+            let text = expression(expr, &over, self.context, FLAT, casts).ok();
+            text.filter(|text| !missing.get() && self.spends(text.len()))
+        };
+        let sample = Sample {
+            method: sampling.method,
+            percent: text(&sampling.percent, true)?,
+            seed: sampling.seed.and_then(|seed| text(&seed, true)),
+        };
+        let rest = rest.and_then(|rest| text(&rest, false));
+        Some((sample, rest))
     }
 
     /// A value that a key of a type is compared with.

@@ -17,6 +17,7 @@ use catalog::local::is_local;
 use catalog::{Catalog, Index, Table, PG_CATALOG};
 use execution::exec::{Figures, Measures};
 use functions::strings::quote_identifier;
+use planner::bind::sample::is_of_sample;
 use planner::paths::{self, Statistics};
 use planner::plan::{Expected, Insert, Join, JoinKind, Plan, Program, Scan, SetOperation};
 use types::TypeId;
@@ -470,6 +471,7 @@ fn of_scan<'p>(scan: &Scan, view: &View<'_>) -> Named<'p> {
         let fields = relation(scan, view);
         let name = match scan.current_of {
             Some(_) => "Tid Scan",
+            None if scan.filter.as_ref().is_some_and(is_of_sample) => "Sample Scan",
             None => "Seq Scan",
         };
         return titled(format!("{name} on {title}"), name, fields, vec![]);

@@ -255,6 +255,12 @@ fn write_text(node: &Node, arrow: Option<usize>, options: &Options, lines: &mut 
             Detail::List(texts) => texts.join(", "),
             Detail::Number(0) if *name == REMOVED_BY_CONFLICT => continue,
             Detail::Number(number) => number.to_string(),
+            Detail::Sample(sample) => {
+                let seed = sample.seed.as_ref();
+                let seed = seed.map(|seed| format!(" REPEATABLE ({seed})"));
+                let seed = seed.unwrap_or_default();
+                format!("{} ({}){seed}", sample.method, sample.percent)
+            }
         };
         lines.push(format!("{own}{name}: {text}"));
         lines.extend(by_filter.take_if(|_| kept.is_none() && is_filter(name)));
@@ -371,6 +377,15 @@ fn fields_of(
             Detail::Text(text) => Tree::Leaf(Value::text(text)),
             Detail::List(texts) => Tree::Texts(texts.clone()),
             Detail::Number(number) => Tree::Leaf(Value::Number(*number as f64, 0)),
+            Detail::Sample(sample) => {
+                let method = Tree::Leaf(Value::text(sample.method));
+                fields.push(("Sampling Method", method));
+                let percent = vec![sample.percent.clone()];
+                fields.push(("Sampling Parameters", Tree::Texts(percent)));
+                let seed = sample.seed.as_ref().map(Value::text);
+                fields.extend(seed.map(|seed| ("Repeatable Seed", Tree::Leaf(seed))));
+                continue;
+            }
         };
         fields.push((*name, tree));
         fields.extend(by_filter.take_if(|_| kept.is_none() && name.contains(FILTER)));

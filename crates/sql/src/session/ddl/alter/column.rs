@@ -257,6 +257,11 @@ impl Session {
                 let what = "is in a primary key".to_owned();
                 return refused(SqlState::INVALID_TABLE_DEFINITION, what);
             }
+            let mut indexes = table.indexes.iter().filter(|index| index.replica_identity);
+            if indexes.any(|index| index.columns.iter().any(|c| c.column == place)) {
+                let what = "is in index used as replica identity".to_owned();
+                return refused(SqlState::INVALID_TABLE_DEFINITION, what);
+            }
         }
         let mut new = (**table).clone();
         new.columns[place].not_null = wanted;

@@ -153,6 +153,7 @@ impl Session {
                     | Type::AtSetCompression
                     | Type::AtClusterOn
                     | Type::AtDropCluster
+                    | Type::AtReplicaIdentity
             ) && table.kind.has_rows();
             if matches!(kind, Type::AtChangeOwner)
                 || of_rows
@@ -208,6 +209,7 @@ impl Session {
             Type::AtSetCompression => self.alter_compression(&table, command),
             Type::AtClusterOn => self.alter_cluster(&catalog, &table, Some(&command.name)),
             Type::AtDropCluster => self.alter_cluster(&catalog, &table, None),
+            Type::AtReplicaIdentity => self.alter_replica_identity(&catalog, &table, command),
             Type::AtAddConstraint => {
                 self.alter_add_constraint(text, &catalog, &table, command, sink)
             }

@@ -1,9 +1,14 @@
-//! How many bytes PostgreSQL would keep for a value: what `avg_width` and the widths in EXPLAIN are of.
+//! How many bytes PostgreSQL would keep for a value: what `avg_width`, `pg_column_size` and the widths in EXPLAIN are
+//! of.
+//!
+//! ```text
+//! width(TypeId::TEXT, 'abc')     stored 4: a short length and three bytes; raw 7, with a long one
+//! ```
 //!
 //! # What it leaves out
 //! What compression would save of texts that it tries to compress, and the exact form of `jsonb`.
 
-use types::{encode_column, Datum, TypeId, NO_TYPMOD};
+use crate::{encode_column, Datum, Record, TypeId, NO_TYPMOD};
 
 /// A value of variable length with its length, when that is long.
 const LONG_HEADER: usize = 4;
@@ -11,12 +16,14 @@ const LONG_HEADER: usize = 4;
 const SHORT_HEADER: usize = 1;
 /// A value with a short length has so many bytes at most, its length included.
 const SHORT_MAX: usize = 127;
+/// What a row has before its values.
+const ROW_HEADER: usize = 23;
 /// What an array has before its dimensions.
 const ARRAY_HEADER: usize = 16;
 
 /// The bytes of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Width {
+pub struct Width {
     /// In a row.
     pub stored: usize,
     /// As it is in memory, with a long header.
@@ -24,7 +31,7 @@ pub(super) struct Width {
 }
 
 /// That of a value that is not NULL.
-pub(super) fn width(type_id: TypeId, value: &Datum) -> Width {
+pub fn width(type_id: TypeId, value: &Datum) -> Width {
     if let Ok(fixed) = usize::try_from(type_id.len()) {
         return Width {
             stored: fixed,
@@ -61,9 +68,9 @@ fn payload(value: &Datum) -> usize {
         Datum::Bytea(bytes) | Datum::Jsonb(bytes) => bytes.len(),
         // A header of dimensions before the numbers.
         Datum::Vector(bytes) => 4 + bytes.len(),
-        Datum::Hstore(bytes) => types::hstore::size_of(bytes).saturating_sub(4),
-        Datum::TsVector(bytes) => types::search::vector::size_of(bytes).saturating_sub(4),
-        Datum::TsQuery(bytes) => match types::search::Query::decode(bytes) {
+        Datum::Hstore(bytes) => crate::hstore::size_of(bytes).saturating_sub(4),
+        Datum::TsVector(bytes) => crate::search::vector::size_of(bytes).saturating_sub(4),
+        Datum::TsQuery(bytes) => match crate::search::Query::decode(bytes) {
             Ok(query) => query.size().saturating_sub(4),
             Err(_) => bytes.len(),
         },
@@ -81,8 +88,29 @@ fn payload(value: &Datum) -> usize {
             let head = aligned(ARRAY_HEADER + 8 * array.dimensions.len() + nulls, 8);
             head - LONG_HEADER + elements.map(of).sum::<usize>()
         }
+        Datum::Record(record) => record_payload(record),
         _ => 0,
     }
+}
+
+/// A row has a header, a bit for each column where one is NULL, and its values one after the other.
+fn record_payload(record: &Record) -> usize {
+    let nulls = match record.values.iter().any(Datum::is_null) {
+        true => record.values.len().div_ceil(8),
+        false => 0,
+    };
+    let columns = record.types.iter().zip(&record.values);
+    let end = columns.fold(0, |end, (type_id, value)| match value.is_null() {
+        true => end,
+        false => {
+            let stored = width(*type_id, value).stored;
+            let is_short = type_id.len() < 0 && stored <= SHORT_MAX;
+            let to = if is_short { 1 } else { stored.clamp(1, 4) };
+            let to = if type_id.len() == 8 { 8 } else { to };
+            aligned(end, to.next_power_of_two()) + stored
+        }
+    });
+    aligned(ROW_HEADER + nulls, 8) + end - LONG_HEADER
 }
 
 /// A number has a word, or two if it has many digits before or behind its point, and one for each four
@@ -110,9 +138,8 @@ fn aligned(bytes: usize, to: usize) -> usize {
 mod tests {
     use std::sync::Arc;
 
-    use types::{Array, Numeric};
-
     use super::*;
+    use crate::{Array, Numeric};
 
     /// `pg_column_size` of the same values in a table of PostgreSQL 15.
     #[test]
@@ -123,7 +150,7 @@ mod tests {
         assert_eq!(stored(TypeId::TEXT, Datum::text("abc")), 4);
         assert_eq!(stored(TypeId::TEXT, Datum::text("x".repeat(126))), 127);
         assert_eq!(stored(TypeId::TEXT, Datum::text("x".repeat(127))), 131);
-        let address = types::network::host_address(Some("10.0.0.1"));
+        let address = crate::network::host_address(Some("10.0.0.1"));
         assert_eq!(stored(TypeId::INET, address), 7);
         let number = |value: i64| Datum::Numeric(Numeric::from(value));
         assert_eq!(stored(TypeId::NUMERIC, number(0)), 3);
@@ -139,7 +166,7 @@ mod tests {
 
     #[test]
     fn what_is_out_of_the_row_is_wide() {
-        let long = types::LongValue {
+        let long = crate::LongValue {
             type_id: TypeId::TEXT,
             typmod: -1,
             tree: base::TreeId(1),

@@ -1,0 +1,66 @@
+-- names: rid
+-- REPLICA IDENTITY: kept, shown, refused for what does not tell rows apart.
+create table rid_t (a int primary key, b int not null, c int, d int unique);
+create unique index rid_b on rid_t (b);
+create unique index rid_c on rid_t (c);
+create index rid_n on rid_t (b);
+create unique index rid_p on rid_t (b) where b > 0;
+create unique index rid_e on rid_t ((b + 1));
+create unique index rid_ab on rid_t (a, b);
+create table rid_d (a int not null unique deferrable, x int);
+create view rid_v as select 1 as x;
+create sequence rid_s;
+create materialized view rid_m as select 1 as x;
+create table rid_part (a int primary key) partition by range (a);
+select relreplident from pg_class where relname in ('rid_t', 'rid_v', 'rid_s', 'rid_m', 'rid_part', 'rid_b') order by relname;
+alter table rid_t replica identity full;
+select relreplident from pg_class where relname = 'rid_t';
+alter table rid_t replica identity using index rid_b;
+select relreplident, pg_get_replica_identity_index('rid_t') from pg_class where relname = 'rid_t';
+select indexrelid::regclass from pg_index where indrelid = 'rid_t'::regclass and indisreplident;
+\d+ rid_t
+alter table rid_t replica identity using index rid_c;
+alter table rid_t replica identity using index rid_n;
+alter table rid_t replica identity using index rid_p;
+alter table rid_t replica identity using index rid_e;
+alter table rid_t replica identity using index rid_none;
+alter table rid_t replica identity using index rid_d_a_key;
+alter table rid_d replica identity using index rid_d_a_key;
+select relreplident from pg_class where relname = 'rid_t';
+alter table only rid_t replica identity nothing;
+\d+ rid_t
+select count(*) from pg_index where indrelid = 'rid_t'::regclass and indisreplident;
+alter table rid_t replica identity default;
+select relreplident, pg_get_replica_identity_index('rid_t') from pg_class where relname = 'rid_t';
+alter table rid_v replica identity full;
+alter table rid_s replica identity full;
+alter table rid_m replica identity full;
+alter materialized view rid_m replica identity nothing;
+select relreplident from pg_class where relname = 'rid_m';
+alter table rid_part replica identity full;
+select relreplident from pg_class where relname = 'rid_part';
+-- what happens to it
+alter table rid_t replica identity using index rid_ab;
+alter table rid_t alter b drop not null;
+alter table rid_t alter c type bigint;
+select indexrelid::regclass from pg_index where indrelid = 'rid_t'::regclass and indisreplident;
+create table rid_like (like rid_t including all);
+select relreplident, (select count(*) from pg_index where indrelid = c.oid and indisreplident) from pg_class c where relname = 'rid_like';
+drop index rid_ab;
+select relreplident, pg_get_replica_identity_index('rid_t') from pg_class where relname = 'rid_t';
+alter table rid_t alter b drop not null;
+begin;
+alter table rid_t replica identity full;
+rollback;
+select relreplident from pg_class where relname = 'rid_t';
+create role rid_none;
+set role rid_none;
+alter table rid_t replica identity full;
+reset role;
+alter table rid_t replica identity using index rid_t_pkey, add column e int;
+select relreplident, pg_get_replica_identity_index('rid_t') from pg_class where relname = 'rid_t';
+drop table rid_t, rid_d, rid_part, rid_like;
+drop view rid_v;
+drop materialized view rid_m;
+drop sequence rid_s;
+drop role rid_none;
