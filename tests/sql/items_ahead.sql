@@ -10,7 +10,6 @@ with recursive iah as (select 7 as a from ibh), ibh as (select 1) select * from 
 with recursive x as (with y as (select 1 as q) select q from y), y as (select q + 1 as q from x) select * from y;
 with recursive x(i) as (select 1 union all select i + 1 from y where i < 5), y(i) as (select 1 union all select i + 1 from x where i < 5) select * from x;
 with recursive x as (select * from y), y as (select * from z), z as (select * from x) select * from x;
-with t as (select * from t2), t2 as (select 1) select * from t;
 with recursive t as (select 1), t as (select 2) select * from t;
 
 -- SEARCH and CYCLE.

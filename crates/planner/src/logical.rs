@@ -24,7 +24,10 @@ use types::TypeId;
 use crate::plan::{Expr, ExprKind, Func, How, JoinKind, Plan, Scan};
 
 /// The places of what looks at none.
-pub(crate) const NOWHERE: Range<usize> = usize::MAX..0;
+pub(crate) const NOWHERE: Range<usize> = Range {
+    start: usize::MAX,
+    end: 0,
+};
 
 /// A bound item of FROM.
 pub struct Source {

@@ -181,7 +181,7 @@ pub(super) fn schemas(cx: &Exec<'_>, implicit: bool) -> Vec<Datum> {
 fn current_setting(cx: &Exec<'_>, args: &[Datum]) -> Result<Datum> {
     let missing_ok = args.get(1).is_some_and(Datum::is_true);
     let settings = &cx.host.shared().settings;
-    match settings.show_to_user(&cx.catalog, args[0].as_str()) {
+    match settings.show_to_user(cx.catalog, args[0].as_str()) {
         Ok((_, value)) => Ok(Datum::text(value)),
         Err(error) if missing_ok && error.state() == SqlState::UNDEFINED_OBJECT => Ok(Datum::Null),
         Err(error) => Err(error),

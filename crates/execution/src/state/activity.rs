@@ -339,8 +339,8 @@ impl Activity {
             false => mask(query),
         };
         let long = match query.len() {
-            ..=QUERY_BYTES_MAX => LongQuery::Short,
-            ..=LONG_QUERY_BYTES_MAX => LongQuery::Kept(query.into()),
+            bytes if bytes <= QUERY_BYTES_MAX => LongQuery::Short,
+            bytes if bytes <= LONG_QUERY_BYTES_MAX => LongQuery::Kept(query.into()),
             _ => LongQuery::TooLong,
         };
         *self.long.lock() = long;

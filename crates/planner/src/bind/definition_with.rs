@@ -199,7 +199,7 @@ fn search_text(clause: &CteSearchClause) -> String {
 /// Names of columns.
 fn listed(names: &[Node]) -> String {
     let names = strings(names).into_iter();
-    let names: Vec<_> = names.map(|name| quote_identifier(name)).collect();
+    let names: Vec<_> = names.map(quote_identifier).collect();
     names.join(", ")
 }
 
