@@ -361,7 +361,7 @@ impl Accumulator {
             }
             State::Numbers { count, sum } => {
                 *count += 1;
-                *sum = sum.add(&number(value)?)?;
+                *sum = sum.add_unbounded(&number(value)?)?;
             }
             State::Floats { count, sum } => {
                 *count += 1.0;
@@ -382,8 +382,8 @@ impl Accumulator {
             } => {
                 let value = number(value)?;
                 *count += 1;
-                *sum = sum.add(&value)?;
-                *squares = squares.add(&value.mul(&value)?)?;
+                *sum = sum.add_unbounded(&value)?;
+                *squares = squares.add_unbounded(&value.mul_unbounded(&value)?)?;
             }
             State::Deviations {
                 count,
@@ -489,7 +489,7 @@ impl Accumulator {
             }
             (State::Numbers { count, sum }, State::Numbers { count: c, sum: s }) => {
                 *count += c;
-                *sum = sum.add(s)?;
+                *sum = sum.add_unbounded(s)?;
             }
             (State::Floats { count, sum }, State::Floats { count: c, sum: s }) => {
                 *count += c;
@@ -512,8 +512,8 @@ impl Accumulator {
                 },
             ) => {
                 *count += c;
-                *sum = sum.add(s)?;
-                *squares = squares.add(q)?;
+                *sum = sum.add_unbounded(s)?;
+                *squares = squares.add_unbounded(q)?;
             }
             (
                 State::Deviations {
@@ -589,8 +589,8 @@ impl Accumulator {
                 _ => Datum::Int8(i64::try_from(*sum).map_err(|_| integer_overflow())?),
             },
             State::Numbers { count, sum } => match kind {
-                Kind::Avg => Datum::Numeric(sum.div(&Numeric::from(*count))?),
-                _ => Datum::Numeric(sum.clone()),
+                Kind::Avg => Datum::Numeric(sum.bounded()?.div(&Numeric::from(*count))?),
+                _ => Datum::Numeric(sum.bounded()?),
             },
             State::Floats { count, sum } => match (kind, self.argument) {
                 _ if *count == 0.0 => Datum::Null,
@@ -764,7 +764,8 @@ fn spread_of_numbers(kind: Kind, count: i64, sum: &Numeric, squares: &Numeric) -
         return Ok(Datum::Numeric(Numeric::NAN));
     }
     let n = Numeric::from(count);
-    let top = n.mul(squares)?.sub(&sum.mul(sum)?)?;
+    let squared = sum.mul_unbounded(sum)?;
+    let top = n.mul_unbounded(squares)?.add_unbounded(&squared.neg())?;
     if top.is_negative() || top.is_zero() {
         return Ok(Datum::Numeric(Numeric::ZERO));
     }

@@ -182,9 +182,7 @@ impl Numeric {
     pub fn neg(&self) -> Numeric {
         match &self.0 {
             Repr::Small { value, scale } => Numeric::new(-i128::from(*value), *scale),
-            Repr::Large(decimal) => {
-                Numeric::from_decimal(decimal.negated()).unwrap_or(Numeric::NAN)
-            }
+            Repr::Large(decimal) => Numeric::unbounded(decimal.negated()),
             Repr::Infinity => Numeric::NEGATIVE_INFINITY,
             Repr::NegativeInfinity => Numeric::INFINITY,
             Repr::Nan => Numeric::NAN,
@@ -197,6 +195,29 @@ impl Numeric {
             self.neg()
         } else {
             self.clone()
+        }
+    }
+
+    /// The sum, without the bounds of a value: what [`Numeric::bounded`] has not passed may only be
+    /// computed with.
+    pub fn add_unbounded(&self, other: &Numeric) -> Result<Numeric> {
+        match aligned(self, other) {
+            Some(_) => self.add(other),
+            None => match both(self, other) {
+                Some((a, b)) => Ok(Numeric::unbounded(a.add(&b))),
+                None => self.add(other),
+            },
+        }
+    }
+
+    /// The product, as exact and without bounds.
+    pub fn mul_unbounded(&self, other: &Numeric) -> Result<Numeric> {
+        match aligned(self, other) {
+            Some(_) => self.mul(other),
+            None => match both(self, other) {
+                Some((a, b)) => Ok(Numeric::unbounded(a.mul(&b))),
+                None => self.mul(other),
+            },
         }
     }
 

@@ -168,6 +168,26 @@ impl Numeric {
         Ok(Numeric(Repr::Large(Arc::new(decimal))))
     }
 
+    /// The number with these digits, which may be more than a value has.
+    pub(crate) fn unbounded(mut decimal: Decimal) -> Numeric {
+        decimal.strip();
+        match decimal.to_small() {
+            Some((value, scale)) => Numeric(Repr::Small { value, scale }),
+            None => Numeric(Repr::Large(Arc::new(decimal))),
+        }
+    }
+
+    /// A number that was computed without bounds as a value.
+    ///
+    /// # Errors
+    /// 22003 when it has too many digits before the point.
+    pub fn bounded(&self) -> Result<Numeric> {
+        match &self.0 {
+            Repr::Large(decimal) => Numeric::from_decimal((**decimal).clone()),
+            _ => Ok(self.clone()),
+        }
+    }
+
     /// The rank of a value among the classes that sort by themselves: infinities and NaN.
     fn class(&self) -> i8 {
         match self.0 {

@@ -69,7 +69,7 @@ fn ln_weight(number: &Decimal) -> i32 {
     ln.abs().log10() as i32
 }
 
-/// √x to `scale` digits, rounded.
+/// √x to `scale` digits, rounded; the last is one off where what follows it is too near to a half.
 fn sqrt(number: &Decimal, scale: i32) -> Decimal {
     if number.is_zero() {
         return Decimal::zero(scale);
@@ -105,6 +105,22 @@ fn sqrt(number: &Decimal, scale: i32) -> Decimal {
     let mut result = if exact { near } else { root };
     result.round(scale);
     result
+}
+
+/// √x to `scale` digits, of which the last is right: what lies between two numbers of that scale is
+/// told from the middle of them by its square, however near it comes to it.
+fn sqrt_exact(number: &Decimal, scale: i32) -> Decimal {
+    let root = sqrt(number, scale);
+    let half = Decimal::from_i128(5, scale + 1);
+    let unit = Decimal::from_i128(1, scale);
+    let (below, above) = (root.sub(&half), root.add(&half));
+    if !below.negative && below.mul(&below).compare(number).is_gt() {
+        return root.sub(&unit);
+    }
+    match above.mul(&above).compare(number).is_le() {
+        true => root.add(&unit),
+        false => root,
+    }
 }
 
 /// e^x to `scale` digits, rounded.
@@ -249,13 +265,13 @@ impl Numeric {
             1 - (1 - number.weight * DIGITS) / 2
         };
         let scale = result_scale(weight, number.scale);
-        Numeric::from_decimal(sqrt(&number, scale))
+        Numeric::from_decimal(sqrt_exact(&number, scale))
     }
 
     /// The square root to a scale; the number is finite and not negative.
     pub fn sqrt_to(&self, scale: i32) -> Result<Numeric> {
         match self.decimal() {
-            Some(number) => Numeric::from_decimal(sqrt(&number, scale)),
+            Some(number) => Numeric::from_decimal(sqrt_exact(&number, scale)),
             None => Ok(self.clone()),
         }
     }
