@@ -222,7 +222,8 @@ fn tokenize(text: &str) -> std::result::Result<Vec<Token>, Refusal> {
     };
     while let Some(&first) = bytes.get(at) {
         match first {
-            b'@' | b',' => at += 1,
+            // As in PostgreSQL, signs that have no meaning only divide.
+            b if b.is_ascii_punctuation() && !matches!(b, b'+' | b'-' | b'.') => at += 1,
             b if b.is_ascii_whitespace() || b == 0x0b => at += 1,
             b if b.is_ascii_alphabetic() => {
                 let end = run(at, |b| b.is_ascii_alphabetic());
@@ -465,6 +466,7 @@ fn clock_micros(text: &str, typmod: i32) -> std::result::Result<i64, Refusal> {
     let number = |part: &str| -> std::result::Result<i64, Refusal> {
         match part {
             "" => Err(Refusal::Syntax),
+            digits if digits.contains('.') => Err(Refusal::Syntax),
             digits => digits.parse().map_err(|_| Refusal::Overflow),
         }
     };
@@ -578,31 +580,37 @@ fn iso_number(digits: &str) -> std::result::Result<(i64, f64), Refusal> {
     }
 }
 
+/// The alternative format, up to a `T` that begins its time: `0001-02-03` or `04:05:06`. Each number
+/// may have a sign and a fraction, and is of any size.
 fn parse_alternative<'a>(
     sum: &mut Sum,
     text: &'a str,
     in_time: &mut bool,
 ) -> std::result::Result<&'a str, Refusal> {
-    let (head, tail) = match text.find('T') {
-        Some(at) if !*in_time => (&text[..at], &text[at..]),
-        _ => (text, ""),
+    let (separator, scales) = match *in_time {
+        true => (':', [HOUR, MINUTE, SECOND].map(Scale::Micros)),
+        false => ('-', [Scale::Years(1), Scale::Months(1), Scale::Days(1)]),
     };
-    let number = |part: &str| part.parse::<i64>().map_err(|_| Refusal::Syntax);
-    if *in_time {
-        let micros = clock_micros(head, -1)?;
-        sum.add_micros(micros)?;
-    } else {
-        let parts: Vec<&str> = head.split('-').collect();
-        let (year, month, day) = match parts[..] {
-            [y, m, d] => (number(y)?, number(m)?, number(d)?),
-            [y, m] => (number(y)?, number(m)?, 0),
+    let mut rest = text;
+    for (at, scale) in scales.into_iter().enumerate() {
+        let signed = rest.strip_prefix(['+', '-']).unwrap_or(rest);
+        let end = signed.find(|c: char| !c.is_ascii_digit() && c != '.');
+        let (number, after) = signed.split_at(end.unwrap_or(signed.len()));
+        let (whole, part) = iso_number(number)?;
+        match rest.starts_with('-') {
+            true => sum.add(scale, -whole, -part)?,
+            false => sum.add(scale, whole, part)?,
+        }
+        rest = match after.strip_prefix(separator) {
+            Some(further) if at < 2 => further,
+            // Two of them are enough; a time stands behind a date only.
+            _ if at > 0 && (after.is_empty() || after.starts_with('T') && !*in_time) => {
+                return Ok(after);
+            }
             _ => return Err(Refusal::Syntax),
         };
-        sum.add(Scale::Years(1), year, 0.0)?;
-        sum.add(Scale::Months(1), month, 0.0)?;
-        sum.add(Scale::Days(1), day, 0.0)?;
     }
-    Ok(tail)
+    Ok(rest)
 }
 
 /// An interval taken apart for printing; all parts may be negative.

@@ -198,6 +198,11 @@ fn tokenize(text: &str) -> Outcome<Vec<Token>> {
                 }
             }
             b if b.is_ascii_alphabetic() => word_token(bytes, text, at),
+            // As in PostgreSQL, other signs only divide.
+            b if b.is_ascii_punctuation() && b != b'.' => {
+                at += 1;
+                continue;
+            }
             _ => return Err(Refusal::Syntax),
         };
         let mut body = text[at..end].to_ascii_lowercase();
@@ -230,7 +235,12 @@ fn digits_token(bytes: &[u8], start: usize) -> (Kind, usize) {
 /// A token that begins with a letter: a word, a zone's name, or a date as in `Feb-29-2024`.
 fn word_token(bytes: &[u8], text: &str, start: usize) -> (Kind, usize) {
     let at = run(bytes, start, |b| b.is_ascii_alphabetic());
+    let is_month = month_named(&text[start..at].to_ascii_lowercase()).is_some();
     match bytes.get(at) {
+        Some(&separator @ (b'-' | b'/' | b'.')) if is_month => {
+            let of_date = |b: u8| b.is_ascii_alphanumeric() || b == separator;
+            (Kind::Date, run(bytes, at, of_date))
+        }
         Some(b'/' | b'_') => {
             let of_zone =
                 |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'_' | b'-' | b'+');
@@ -238,39 +248,22 @@ fn word_token(bytes: &[u8], text: &str, start: usize) -> (Kind, usize) {
         }
         // Letters and an offset are a zone as POSIX has it.
         Some(b'+' | b'-')
-            if at - start >= 3
-                && bytes.get(at + 1).is_some_and(u8::is_ascii_digit)
-                && month_named(&text[start..at].to_ascii_lowercase()).is_none() =>
+            if at - start >= 3 && bytes.get(at + 1).is_some_and(u8::is_ascii_digit) =>
         {
             let of_zone = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b':' | b'-' | b'+');
             (Kind::Word, run(bytes, at, of_zone))
-        }
-        Some(&separator @ (b'-' | b'.'))
-            if month_named(&text[start..at].to_ascii_lowercase()).is_some() =>
-        {
-            let of_date = |b: u8| b.is_ascii_alphanumeric() || b == separator;
-            (Kind::Date, run(bytes, at, of_date))
         }
         _ => (Kind::Word, at),
     }
 }
 
-/// Where a date of digits and separators ends: before a `T` that follows its last digits.
+/// Where a date ends of which the first separator is here: before a `T` that follows its last digits.
 fn end_of_date(bytes: &[u8], mut at: usize, separator: u8) -> usize {
-    let mut letters_seen = false;
-    while let Some(&byte) = bytes.get(at) {
-        if byte == separator || byte.is_ascii_digit() {
-            at += 1;
-        } else if byte.is_ascii_alphabetic() && bytes[at - 1] == separator && !letters_seen {
-            letters_seen = true;
-            while bytes.get(at).is_some_and(u8::is_ascii_alphabetic) {
-                at += 1;
-            }
-        } else {
-            break;
-        }
+    // A month's name may only be what stands in the middle.
+    if bytes.get(at + 1).is_some_and(u8::is_ascii_alphabetic) {
+        at = run(bytes, at + 1, |b| b.is_ascii_alphabetic());
     }
-    at
+    run(bytes, at, |b| b == separator || b.is_ascii_digit())
 }
 
 /// What has been read so far.
@@ -383,24 +376,24 @@ pub fn fraction_micros(digits: &str) -> i64 {
     (value * 1e6).round_ties_even() as i64
 }
 
-/// Seconds east of `±hh[:mm[:ss]]`, `±hhmm`, `±hhmmss`.
+/// Seconds east of `±hh[:mm[:ss]]`, `±hhmm`.
 pub fn displacement(text: &str) -> Outcome<i32> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => (-1, digits),
         None => (1, text.strip_prefix('+').unwrap_or(text)),
     };
     let number = |part: &str| part.parse::<i32>().map_err(|_| Refusal::Syntax);
+    // Behind a colon there may be nothing.
+    let part = |part: &str| match part {
+        "" => Ok(0),
+        part => number(part),
+    };
     let parts: Vec<&str> = digits.split(':').collect();
     let (hours, minutes, seconds) = match parts[..] {
-        [h] if h.len() > 4 => (
-            number(&h[..h.len() - 4])?,
-            number(&h[h.len() - 4..h.len() - 2])?,
-            number(&h[h.len() - 2..])?,
-        ),
         [h] if h.len() > 2 => (number(&h[..h.len() - 2])?, number(&h[h.len() - 2..])?, 0),
         [h] => (number(h)?, 0, 0),
-        [h, m] => (number(h)?, number(m)?, 0),
-        [h, m, s] => (number(h)?, number(m)?, number(s)?),
+        [h, m] => (number(h)?, part(m)?, 0),
+        [h, m, s] => (number(h)?, part(m)?, part(s)?),
         _ => return Err(Refusal::Syntax),
     };
     if !(0..=15).contains(&hours) || !(0..60).contains(&minutes) || !(0..60).contains(&seconds) {
@@ -429,12 +422,12 @@ impl State {
 
     fn set_month(&mut self, month: i64) -> Outcome<()> {
         // `1 Jan` after a number taken for a month: that number was the day.
-        if let (Some(before), None) = (self.month, self.day) {
-            self.day = Some(before);
-        } else if self.month.is_some() {
-            return Err(Refusal::Syntax);
+        match (self.month, self.day) {
+            (None, _) => {}
+            (Some(before @ 1..=31), None) if !self.month_named => self.day = Some(before),
+            _ => return Err(Refusal::Syntax),
         }
-        self.month = Some(month);
+        (self.month, self.month_named) = (Some(month), true);
         Ok(())
     }
 
@@ -448,7 +441,6 @@ impl State {
     fn word(&mut self, token: &Token) -> Outcome<()> {
         let word = token.text.as_str();
         if let Some(month) = month_named(word) {
-            self.month_named = true;
             return self.set_month(month);
         }
         match word {
@@ -533,21 +525,24 @@ impl State {
             false => Err(Refusal::Syntax),
         };
         if let Some(index) = named {
-            self.month = month_named(parts[index]);
+            self.set_month(month_named(parts[index]).unwrap_or(0))?;
             let others: Vec<&str> = (0..parts.len())
                 .filter(|i| *i != index)
                 .map(|i| parts[i])
                 .collect();
-            let year_first = others[0].len() > 2;
-            let (day, year) = match others[..] {
-                [only] => (only, None),
-                _ if year_first => (others[1], Some(others[0])),
-                _ => (others[0], Some(others[1])),
+            let [first, second] = others[..] else {
+                return Err(Refusal::Syntax);
             };
-            if let Some(year) = year {
-                number(year)?;
-                self.set_year(year)?;
-            }
+            // What is first is the year where it is long or the style says so, but for a short one
+            // that a long one follows.
+            let long = |part: &str| part.len() > 2;
+            let year_first = long(first) || order == DateOrder::YearMonthDay && !long(second);
+            let (year, day) = match year_first {
+                true => (first, second),
+                false => (second, first),
+            };
+            number(year)?;
+            self.set_year(year)?;
             return self.set_day(number(day)?);
         }
         if parts[0].len() >= 3 && parts.len() == 2 && parts[1].len() == 3 {
