@@ -48,6 +48,7 @@ impl<'a> Asked<'a> {
     /// later.
     fn run(&self, call: &Call<'_>, first: bool) -> Result<(Vec<Datum>, bool)> {
         let root = Item::of(self.value);
+        let stops = first && self.path.lax;
         let mut follower = Follower {
             context: call.context,
             vars: self.vars,
@@ -58,8 +59,8 @@ impl<'a> Asked<'a> {
             current: root.clone(),
             array_len: 0,
             generation: 0,
+            whether: stops,
         };
-        let stops = first && self.path.lax;
         let mut found = Vec::new();
         let mut bytes = 0;
         let result = follower.follow(&self.path.steps, root, &mut |item| {

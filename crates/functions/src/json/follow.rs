@@ -66,6 +66,8 @@ pub(super) struct Follower<'a> {
     pub(super) array_len: usize,
     /// Numbers the objects that `keyvalue()` has made.
     pub(super) generation: i64,
+    /// Whether it is only asked if there is anything.
+    pub(super) whether: bool,
 }
 
 impl<'a> Follower<'a> {
@@ -405,11 +407,13 @@ impl<'a> Follower<'a> {
     /// All that steps find.
     fn collect(&mut self, steps: &Steps, item: Item<'a>) -> Followed<Vec<Item<'a>>> {
         let mut found = Vec::new();
-        self.follow(steps, item, &mut |item| {
+        let whether = std::mem::replace(&mut self.whether, false);
+        let result = self.follow(steps, item, &mut |item| {
             found.push(item);
             Ok(())
-        })?;
-        Ok(found)
+        });
+        self.whether = whether;
+        result.map(|()| found)
     }
 
     /// The same, in lax mode with the elements of arrays in place of these.
@@ -465,6 +469,10 @@ impl<'a> Follower<'a> {
     ) -> Followed {
         for operand in self.operands(inner, item, true)? {
             let Some(number) = operand.as_number() else {
+                // As in PostgreSQL, what has no sign is passed over where only that there is one counts.
+                if self.whether && rest.is_empty() {
+                    continue;
+                }
                 let sign = if minus { '-' } else { '+' };
                 return stop(
                     "2203B",
@@ -543,7 +551,7 @@ impl<'a> Follower<'a> {
             let read = moment::parse_by(text, template)?;
             return read.map(Item::Moment).map_err(Stop::Path);
         }
-        match moment::parse(self.context, text) {
+        match moment::parse(text) {
             Some(moment) => Ok(Item::Moment(moment)),
             None => {
                 let message = format!("datetime format is not recognized: \"{text}\"");
@@ -623,6 +631,7 @@ impl<'a> Follower<'a> {
         let (lax, forgiving, len) = (self.lax, self.forgiving, self.array_len);
         let current = self.current.clone();
         let mut any = false;
+        let whether = std::mem::replace(&mut self.whether, self.lax);
         let result = self.follow(steps, item, &mut |_| {
             any = true;
             match strict {
@@ -632,7 +641,7 @@ impl<'a> Follower<'a> {
         });
         // Whatever it has left halfway.
         (self.lax, self.forgiving, self.array_len) = (lax, forgiving, len);
-        self.current = current;
+        (self.current, self.whether) = (current, whether);
         match result {
             Err(Stop::Found) if !strict => Ok(Some(true)),
             other => Ok(self.guarded(other)?.map(|()| any)),

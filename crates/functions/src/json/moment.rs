@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use base::error::{Error, Result, SqlState};
 
 use types::datetime::timestamp;
-use types::{Datum, EvalContext, TypeId, NO_TYPMOD};
+use types::{Datum, EvalContext, TypeId};
 
 /// A date, a time or a timestamp.
 #[derive(Clone, Debug)]
@@ -16,83 +16,26 @@ pub(super) struct Moment {
     offset: i64,
 }
 
-/// The shapes of ISO 8601 that are read, `9` for a digit, in the order in which they are tried.
-const SHAPES: &[(&str, TypeId)] = &[
-    ("9999-99-99", TypeId::DATE),
-    ("99:99:99Z", TypeId::TIMETZ),
-    ("99:99:99", TypeId::TIME),
-    ("9999-99-99 99:99:99Z", TypeId::TIMESTAMPTZ),
-    ("9999-99-99T99:99:99Z", TypeId::TIMESTAMPTZ),
-    ("9999-99-99 99:99:99", TypeId::TIMESTAMP),
-    ("9999-99-99T99:99:99", TypeId::TIMESTAMP),
-];
+/// The templates that are tried where none is given, of texts with a time of day: behind a date or
+/// alone, with a fraction or without, with a zone or without.
+const BEFORE_TIME: &[&str] = &["", "yyyy-mm-dd ", "yyyy-mm-dd\"T\""];
+const FRACTIONS: &[&str] = &[".US", ""];
+const ZONES: &[&str] = &["TZH:TZM", "TZH", ""];
 
-/// What is left of a text behind a shape; a `Z` of the shape stands for a zone.
-fn fits(shape: &str, text: &str) -> bool {
-    let mut rest = text;
-    for wanted in shape.chars() {
-        if wanted == 'Z' {
-            return is_zone(rest);
-        }
-        let mut chars = rest.chars();
-        match (wanted, chars.next()) {
-            ('9', Some(c)) if c.is_ascii_digit() => {}
-            (wanted, Some(c)) if wanted == c => {}
-            _ => return false,
-        }
-        rest = chars.as_str();
-        // Behind seconds there may be a fraction.
-        let seconds = shape.ends_with("99:99:99Z") || shape.ends_with("99:99:99");
-        let read = text.len() - rest.len();
-        if seconds && read == shape.trim_end_matches('Z').len() {
-            if let Some(fraction) = rest.strip_prefix('.') {
-                rest = fraction.trim_start_matches(|c: char| c.is_ascii_digit());
-            }
-        }
+/// Reads a text by the first of PostgreSQL's templates that fits; `None` if none does.
+pub(super) fn parse(text: &str) -> Option<Moment> {
+    let by = |template: &str| parse_by(text, template).ok()?.ok();
+    if !text.contains(':') {
+        return by("yyyy-mm-dd");
     }
-    rest.is_empty()
-}
-
-/// `+1`, `-03`, `+03:30`, `+03:30:15`, perhaps behind a space.
-fn is_zone(text: &str) -> bool {
-    let body = text.strip_prefix(' ').unwrap_or(text);
-    let Some(body) = body.strip_prefix(['+', '-']) else {
-        return false;
-    };
-    let mut parts = body.split(':');
-    let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-    let hours = parts.next().unwrap_or_default();
-    let rest: Vec<_> = parts.collect();
-    matches!(hours.len(), 1 | 2)
-        && digits(hours)
-        && rest.len() <= 1
-        && rest.iter().all(|part| part.len() == 2 && digits(part))
-}
-
-/// Reads a text; `None` if it is of none of the shapes.
-pub(super) fn parse(context: &EvalContext, text: &str) -> Option<Moment> {
-    let (_, kind) = SHAPES.iter().find(|(shape, _)| fits(shape, text))?;
-    let value = types::input(context, *kind, NO_TYPMOD, text).ok()?;
-    let mut offset = 0;
-    if let Datum::TimestampTz(micros) = &value {
-        // The same text without its zone is what a clock there shows.
-        let local = text[..10].len() + text[10..].rfind(['+', '-'])?;
-        let local = types::input(
-            context,
-            TypeId::TIMESTAMP,
-            NO_TYPMOD,
-            text[..local].trim_end(),
-        );
-        if let Ok(Datum::Timestamp(local)) = local {
-            offset = (local - micros) / 1_000_000;
-        }
-    }
-    let kind = *kind;
-    Some(Moment {
-        kind,
-        value,
-        offset,
-    })
+    let mut templates = BEFORE_TIME.iter().flat_map(|date| {
+        let fractions = FRACTIONS.iter();
+        fractions.flat_map(move |part| {
+            let zones = ZONES.iter();
+            zones.map(move |zone| format!("{date}HH24:MI:SS{part}{zone}"))
+        })
+    });
+    templates.find_map(|template| by(&template))
 }
 
 /// Reads a text by a template; the inner error is one of the text.
@@ -146,7 +89,10 @@ impl Moment {
         match self.value {
             Datum::TimestampTz(micros) => (micros, false),
             Datum::Timestamp(micros) => (local(micros), true),
-            Datum::Date(days) => (local(i64::from(days) * 86_400_000_000), true),
+            Datum::Date(days) => match midnight(days) {
+                far @ (i64::MIN | i64::MAX) => (far, true),
+                micros => (local(micros), true),
+            },
             _ => (timestamp::INFINITY, true),
         }
     }
@@ -155,10 +101,15 @@ impl Moment {
     fn local(&self) -> Option<i64> {
         match self.value {
             Datum::Timestamp(micros) => Some(micros),
-            Datum::Date(days) => Some(i64::from(days) * 86_400_000_000),
+            Datum::Date(days) => Some(midnight(days)),
             _ => None,
         }
     }
+}
+
+/// The beginning of a day; of one that no timestamp reaches, what is beyond all of them.
+fn midnight(days: i32) -> i64 {
+    i64::from(days).saturating_mul(86_400_000_000)
 }
 
 /// The order of two moments; `None` if they cannot be compared.

@@ -12,7 +12,7 @@ use base::coro;
 use base::error::{Error, Result, SqlState};
 use base::jsonb::{Value, View};
 
-use super::record::{convert, no_object};
+use super::record::{convert_onto, no_object};
 use super::{invalid, text};
 use crate::arguments::Arguments;
 use crate::{listed, Call, Rows};
@@ -89,9 +89,10 @@ fn row(context: &EvalContext, fields: &[RowField], base: &Datum, object: &Datum)
         };
         let before = base.and_then(|base| base.values.get(at));
         values.push(match (part, before) {
-            (Some(part), _) => {
+            (Some(part), before) => {
                 let of = (field.kind, field.typmod);
-                convert(context, of, &part, &field.name)?
+                let before = before.unwrap_or(&Datum::Null);
+                convert_onto(context, of, (before, &part), &field.name)?
             }
             (None, Some(before)) => before.clone(),
             (None, None) => Datum::Null,
@@ -104,10 +105,14 @@ fn row(context: &EvalContext, fields: &[RowField], base: &Datum, object: &Datum)
     })))
 }
 
-/// A field of a composite type.
-pub(super) fn nested(context: &EvalContext, kind: TypeId, object: &Datum) -> Result<Datum> {
+/// A field of a composite type; what the object does not have is as in the row before.
+pub(super) fn nested(
+    context: &EvalContext,
+    kind: TypeId,
+    (before, object): (&Datum, &Datum),
+) -> Result<Datum> {
     let fields = context.fields(kind)?;
-    row(context, &fields, &Datum::Null, object)
+    row(context, &fields, before, object)
 }
 
 /// `json_populate_record(base, object)`, `jsonb_populate_record(base, object)`.

@@ -26,10 +26,15 @@ fn columns(args: &[Datum], name: &str) -> Result<Vec<RowField>> {
 }
 
 /// A part of either kind of JSON, as a `json` text or a `jsonb`; NULL stands for null.
-pub(super) fn convert(
+fn convert(context: &EvalContext, of: (TypeId, i32), part: &Datum, column: &str) -> Result<Datum> {
+    convert_onto(context, of, (&Datum::Null, part), column)
+}
+
+/// The same where a value stood before: the fields of a row that an object does not have stay.
+pub(super) fn convert_onto(
     context: &EvalContext,
     (kind, typmod): (TypeId, i32),
-    part: &Datum,
+    (before, part): (&Datum, &Datum),
     column: &str,
 ) -> Result<Datum> {
     coro::check_depth()?;
@@ -65,7 +70,7 @@ pub(super) fn convert(
             part => part.as_str().trim_start().starts_with('"'),
         };
         if !is_text {
-            return super::populate::nested(context, kind, part);
+            return super::populate::nested(context, kind, (before, part));
         }
     }
     let written = match part {
