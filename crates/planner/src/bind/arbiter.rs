@@ -57,11 +57,13 @@ impl Inferred {
 }
 
 impl Binder<'_> {
-    /// The indexes that ON CONFLICT means, by their places; none: any.
+    /// The indexes that ON CONFLICT means, by their places; none: any. `name` is what the statement
+    /// calls the table.
     pub(super) fn arbiter(
         &mut self,
         clause: &OnConflictClause,
         writable: &Writable,
+        name: &str,
     ) -> Result<Option<Vec<usize>>> {
         let table = &writable.base;
         let Some(infer) = &clause.infer else {
@@ -101,7 +103,7 @@ impl Binder<'_> {
                 )),
             };
         }
-        let inferred = self.inferred(infer, writable)?;
+        let inferred = self.inferred(infer, writable, name)?;
         let computed = self.computed_access(table)?;
         let catalog = self.cx.catalog;
         let fits = |place: usize| {
@@ -130,9 +132,14 @@ impl Binder<'_> {
         }
     }
 
-    fn inferred(&mut self, infer: &InferClause, writable: &Writable) -> Result<Inferred> {
+    fn inferred(
+        &mut self,
+        infer: &InferClause,
+        writable: &Writable,
+        name: &str,
+    ) -> Result<Inferred> {
         let mut inferred = Inferred::default();
-        let scope = writable.scope(writable.name());
+        let scope = writable.scope(name);
         for node in &infer.index_elems {
             let NodeEnum::IndexElem(element) = inner(node)? else {
                 continue;

@@ -689,7 +689,7 @@ impl Binder<'_> {
         name: &str,
         reads: &mut Reads,
     ) -> Result<Conflict> {
-        let indexes = self.arbiter(clause, writable)?;
+        let indexes = self.arbiter(clause, writable, name)?;
         // What is in the way is found by its values.
         reads.0 |= indexes.is_some();
         let conflict = Conflict {
