@@ -14,6 +14,7 @@ use super::Exec;
 use crate::state::Ahead;
 use catalog::access::Privileges;
 use catalog::depend::shown_name;
+use catalog::local::is_local;
 use catalog::store;
 use catalog::{Sequence, Table};
 use functions::session::{SequenceFunction, SEQUENCE_COLUMNS};
@@ -142,7 +143,12 @@ fn no_sequence(cx: &Exec<'_>, oid: u32) -> Error {
     }
 }
 
-fn refuse_read_only(cx: &Exec<'_>, name: &str) -> Result<()> {
+/// # Errors
+/// 25006 for what would change a sequence in a transaction that only reads, unless it is temporary.
+fn refuse_read_only(cx: &Exec<'_>, table: &Table, name: &str) -> Result<()> {
+    if is_local(table.oid) {
+        return Ok(());
+    }
     match cx.host.shared().read_only || cx.host.shared().settings.made_read_only() {
         false => Ok(()),
         true => Err(Error::new(
@@ -157,7 +163,7 @@ fn refuse_read_only(cx: &Exec<'_>, name: &str) -> Result<()> {
 /// # Errors
 /// 2200H at its end, 25006 in a transaction that only reads.
 pub fn next(cx: &mut Exec<'_>, table: &Table, sequence: &Sequence) -> Result<i64> {
-    refuse_read_only(cx, "nextval")?;
+    refuse_read_only(cx, table, "nextval")?;
     let value = match take_ahead(cx, sequence) {
         Some(value) => value,
         None => take(cx, table, sequence)?,
@@ -223,7 +229,7 @@ fn set(
     value: i64,
     called: bool,
 ) -> Result<i64> {
-    refuse_read_only(cx, "setval")?;
+    refuse_read_only(cx, table, "setval")?;
     if !(sequence.min..=sequence.max).contains(&value) {
         return Err(Error::new(
             SqlState::NUMERIC_VALUE_OUT_OF_RANGE,

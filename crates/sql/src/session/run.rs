@@ -3,8 +3,8 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use base::engine::{LockWait, Reading};
-use base::{Debt, Error, Result, SqlState};
+use base::engine::{LockWait, Reading, TableLock};
+use base::{Debt, Error, Result, SqlState, TreeId};
 
 use super::in_use::Using;
 use super::lock_names::named;
@@ -12,6 +12,7 @@ use super::portal::Read;
 use super::statements::{about, Given};
 use super::transaction::State;
 use super::{CommandTag, Executed, Portal, Prepared, Progress, Session, Sink};
+use catalog::local::is_local;
 use catalog::Catalog;
 use execution::exec::{self, point, Exec, Measures};
 use execution::kept::RowStore;
@@ -112,7 +113,7 @@ impl Session {
                 return Err(Error::internal("nothing is open"));
             };
             if is_read_only {
-                check_reads_only(bound)?;
+                check_reads_only(bound, &planned.catalog)?;
             }
             if bound.locks.len() > 1 {
                 open.txn.lock_tables_ahead(&bound.locks)?;
@@ -461,9 +462,17 @@ impl Session {
 }
 
 /// # Errors
-/// 25006 for a plan that writes, or locks rows.
-fn check_reads_only(bound: &Bound) -> Result<()> {
+/// 25006 for a plan that writes other tables than temporary ones, or locks rows.
+fn check_reads_only(bound: &Bound, catalog: &Catalog) -> Result<()> {
+    let written = |lock: &&(TreeId, TableLock)| lock.1 >= TableLock::RowExclusive;
+    let is_own = |lock: &(TreeId, TableLock)| {
+        let mut tables = catalog.tables.iter();
+        tables.any(|table| table.tree == lock.0 && is_local(table.oid))
+    };
+    let mut written = bound.locks.iter().filter(written).peekable();
+    let writes_own = written.peek().is_some() && written.all(is_own);
     let name = match bound.locks_rows {
+        None if writes_own => return Ok(()),
         _ if bound.writes => verb_of(bound.plan.plan()),
         None => return Ok(()),
         Some(name) => name,

@@ -486,7 +486,16 @@ impl Session {
         let place = self.find_savepoint(name)?;
         if let Some(open) = &mut self.open {
             open.txn.release(open.savepoints[place].savepoint);
+            // Whether it only reads is again as it was before.
+            let before = open.savepoints[place].read_only;
             open.forget_savepoints(place);
+            if open.read_only != before {
+                open.read_only = before;
+                self.characteristics.read_only = before;
+                let value = if before { "on" } else { "off" };
+                let settings = &mut self.shared.settings;
+                settings.set(None, "transaction_read_only", Some(value), true)?;
+            }
         }
         self.release_cursors(place);
         Ok(())

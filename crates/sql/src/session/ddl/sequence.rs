@@ -164,7 +164,10 @@ impl Session {
             column: place,
             identity: options.is_some(),
         });
-        self.sequence_table(catalog, table.schema, name, sequence)
+        Ok(Table {
+            unlogged: table.unlogged,
+            ..self.sequence_table(catalog, table.schema, name, sequence)?
+        })
     }
 
     pub(in crate::session) fn alter_sequence(
@@ -504,11 +507,12 @@ fn change(sequence: &mut Sequence, options: &Options<'_>, last: i64) -> Result<(
     if let Some(type_id) = options.type_id.filter(|new| *new != sequence.type_id) {
         // A bound that was the old type's becomes the new type's.
         let (low, high) = limits_of(sequence.type_id);
-        if sequence.max == high {
-            options.max = options.max.or(Some(None));
+        let (new_low, new_high) = limits_of(type_id);
+        if sequence.max == high && !matches!(options.max, Some(Some(_))) {
+            options.max = Some(Some(new_high));
         }
-        if sequence.min == low {
-            options.min = options.min.or(Some(None));
+        if sequence.min == low && !matches!(options.min, Some(Some(_))) {
+            options.min = Some(Some(new_low));
         }
         sequence.type_id = type_id;
     }

@@ -155,8 +155,11 @@ impl Session {
                     | Type::AtDropCluster
                     | Type::AtReplicaIdentity
             ) && table.kind.has_rows();
+            let of_sequence = matches!(kind, Type::AtSetLogged | Type::AtSetUnLogged)
+                && table.kind == RelationKind::Sequence;
             if matches!(kind, Type::AtChangeOwner)
                 || of_rows
+                || of_sequence
                 || (of_view || kind == Type::AtColumnDefault) && table.kind == RelationKind::View
             {
                 continue;
@@ -325,10 +328,17 @@ fn is_retype(command: &AlterTableCmd) -> bool {
 /// The order of actions.
 fn pass(command: &AlterTableCmd) -> u8 {
     match Type::try_from(command.subtype) {
-        Ok(Type::AtDropColumn | Type::AtDropConstraint | Type::AtDropNotNull) => 0,
+        Ok(
+            Type::AtDropColumn
+            | Type::AtDropConstraint
+            | Type::AtDropNotNull
+            | Type::AtDropIdentity,
+        ) => 0,
+        Ok(Type::AtColumnDefault) if command.def.is_none() => 0,
         Ok(Type::AtAlterColumnType) => 1,
         Ok(Type::AtAddColumn) => 2,
-        Ok(Type::AtColumnDefault | Type::AtSetNotNull) => 3,
+        Ok(Type::AtSetNotNull) => 3,
+        Ok(Type::AtColumnDefault | Type::AtAddIdentity) => 5,
         Ok(Type::AtAddConstraint) => match constraint_of(command) {
             Some(ConstrType::ConstrPrimary | ConstrType::ConstrUnique) => 4,
             Some(ConstrType::ConstrForeign) => 6,
