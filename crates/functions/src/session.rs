@@ -316,6 +316,7 @@ pub enum CatalogFunction {
     FunctionDefinition,
     FunctionSqlBody,
     FunctionArguments,
+    FunctionArgumentDefault,
     FunctionIdentity,
     FunctionResult,
     DefaultPrivileges,

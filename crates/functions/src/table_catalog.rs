@@ -87,7 +87,7 @@ functions! {
     3757 "pg_ts_dict_is_visible" (OID) BOOL "s" session Catalog::IsBuiltInVisible;
     3758 "pg_ts_config_is_visible" (OID) BOOL "s" session Catalog::IsBuiltInVisible;
     3768 "pg_ts_template_is_visible" (OID) BOOL "s" session Catalog::IsBuiltInVisible;
-    3808 "pg_get_function_arg_default" (OID INT4) TEXT "s" session Catalog::Nothing;
+    3808 "pg_get_function_arg_default" (OID INT4) TEXT "s" session Catalog::FunctionArgumentDefault;
     3815 "pg_collation_is_visible" (OID) BOOL "s" session Catalog::IsCollationVisible;
     3829 "pg_opfamily_is_visible" (OID) BOOL "s" session Catalog::IsBuiltInVisible;
     3842 "pg_relation_is_updatable" (REGCLASS BOOL) INT4 "s" session Catalog::IsRelationUpdatable;

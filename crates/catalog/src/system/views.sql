@@ -559,6 +559,68 @@ from pg_proc p join pg_namespace n on n.oid = p.pronamespace join pg_language l 
   left join pg_type t on t.oid = p.prorettype left join pg_namespace nt on nt.oid = t.typnamespace
 where p.prokind in ('f', 'p')
 
+-- information_schema.parameters
+select current_database() as specific_catalog, n.nspname as specific_schema,
+  p.proname::text || '_' || p.oid::text as specific_name, a.number::int4 as ordinal_position,
+  case when p.proargmodes is null then 'IN' when p.proargmodes[a.number::int4] in ('i', 'v') then 'IN'
+    when p.proargmodes[a.number::int4] = 'b' then 'INOUT' else 'OUT' end as parameter_mode,
+  'NO' as is_result, 'NO' as as_locator, nullif(p.proargnames[a.number::int4], '')::name as parameter_name,
+  case when t.typelem <> 0 and t.typlen = -1 then 'ARRAY'
+    when nt.nspname = 'pg_catalog' then format_type(t.oid, null) else 'USER-DEFINED' end as data_type,
+  current_database() as udt_catalog, nt.nspname as udt_schema, t.typname as udt_name,
+  a.number::text::name as dtd_identifier,
+  case when pg_has_role(p.proowner, 'USAGE') then pg_get_function_arg_default(p.oid, a.number::int4) end
+    as parameter_default
+from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+  cross join lateral unnest(coalesce(p.proallargtypes, p.proargtypes::oid[])) with ordinality
+    a (type, number)
+  join pg_type t on t.oid = a.type join pg_namespace nt on nt.oid = t.typnamespace
+where pg_has_role(p.proowner, 'USAGE') or has_function_privilege(p.oid, 'EXECUTE')
+
+-- information_schema.routine_routine_usage
+select distinct current_database() as specific_catalog, n.nspname as specific_schema,
+  p.proname::text || '_' || p.oid::text as specific_name, current_database() as routine_catalog,
+  un.nspname as routine_schema, (u.proname::text || '_' || u.oid::text)::name as routine_name
+from pg_depend d join pg_proc p on d.classid = 1255 and p.oid = d.objid
+  join pg_namespace n on n.oid = p.pronamespace
+  join pg_proc u on d.refclassid = 1255 and u.oid = d.refobjid
+  join pg_namespace un on un.oid = u.pronamespace
+where p.prokind in ('f', 'p') and u.prokind in ('f', 'p') and pg_has_role(u.proowner, 'USAGE')
+
+-- information_schema.routine_sequence_usage
+select distinct current_database() as specific_catalog, n.nspname as specific_schema,
+  p.proname::text || '_' || p.oid::text as specific_name, current_database() as routine_catalog,
+  n.nspname as routine_schema, p.proname as routine_name, current_database() as sequence_catalog,
+  cn.nspname as sequence_schema, c.relname as sequence_name
+from pg_depend d join pg_proc p on d.classid = 1255 and p.oid = d.objid
+  join pg_namespace n on n.oid = p.pronamespace
+  join pg_class c on d.refclassid = 1259 and c.oid = d.refobjid
+  join pg_namespace cn on cn.oid = c.relnamespace
+where c.relkind = 'S' and pg_has_role(c.relowner, 'USAGE')
+
+-- information_schema.routine_column_usage
+select distinct current_database() as specific_catalog, n.nspname as specific_schema,
+  p.proname::text || '_' || p.oid::text as specific_name, current_database() as routine_catalog,
+  n.nspname as routine_schema, p.proname as routine_name, current_database() as table_catalog,
+  cn.nspname as table_schema, c.relname as table_name, a.attname as column_name
+from pg_depend d join pg_proc p on d.classid = 1255 and p.oid = d.objid
+  join pg_namespace n on n.oid = p.pronamespace
+  join pg_class c on d.refclassid = 1259 and c.oid = d.refobjid
+  join pg_namespace cn on cn.oid = c.relnamespace
+  join pg_attribute a on a.attrelid = c.oid and a.attnum = d.refobjsubid
+where c.relkind in ('r', 'v', 'f', 'p') and pg_has_role(c.relowner, 'USAGE')
+
+-- information_schema.routine_table_usage
+select distinct current_database() as specific_catalog, n.nspname as specific_schema,
+  p.proname::text || '_' || p.oid::text as specific_name, current_database() as routine_catalog,
+  n.nspname as routine_schema, p.proname as routine_name, current_database() as table_catalog,
+  cn.nspname as table_schema, c.relname as table_name
+from pg_depend d join pg_proc p on d.classid = 1255 and p.oid = d.objid
+  join pg_namespace n on n.oid = p.pronamespace
+  join pg_class c on d.refclassid = 1259 and c.oid = d.refobjid
+  join pg_namespace cn on cn.oid = c.relnamespace
+where c.relkind in ('r', 'v', 'f', 'p') and pg_has_role(c.relowner, 'USAGE')
+
 -- information_schema.table_privileges
 select giver.rolname as grantor, taker.rolname as grantee, current_database() as table_catalog,
   n.nspname as table_schema, c.relname as table_name, a.privilege_type,

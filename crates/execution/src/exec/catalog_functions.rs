@@ -116,6 +116,13 @@ pub(super) fn call(
             }
             None => function_arguments(oid),
         }),
+        Asked::FunctionArgumentDefault => {
+            let place = args.get(1).and_then(Datum::as_i64).unwrap_or(0);
+            let routine = cx.catalog.routine(oid);
+            let shown = routine.map(|routine| routine_text::argument_default(cx, routine, place));
+            let shown = shown.transpose()?.flatten();
+            Ok(shown.map_or(Datum::Null, Datum::text))
+        }
         Asked::FunctionResult => Ok(match cx.catalog.routine(oid) {
             Some(routine) => match routine_text::result(cx, routine) {
                 Some(result) => Datum::text(result),

@@ -35,6 +35,24 @@ pub(super) fn arguments(cx: &Exec<'_>, routine: &Routine, with_defaults: bool) -
     Ok(shown.collect::<Result<Vec<_>>>()?.join(", "))
 }
 
+/// The default of the argument of that number, if it is an input that has one.
+///
+/// # Errors
+/// As [`arguments`].
+pub(super) fn argument_default(
+    cx: &Exec<'_>,
+    routine: &Routine,
+    number: i64,
+) -> Result<Option<String>> {
+    let place = usize::try_from(number - 1).ok();
+    let argument = place.and_then(|place| routine.arguments.get(place));
+    let Some((argument, text)) = argument.and_then(|own| Some((own, own.default.as_ref()?))) else {
+        return Ok(None);
+    };
+    let path = search_path(cx);
+    stored::argument_default(binding(cx, &path), argument, text).map(Some)
+}
+
 fn argument_text(
     cx: &Exec<'_>,
     routine: &Routine,
