@@ -108,8 +108,10 @@ pub(super) fn values(
 ) -> Result<Vec<Datum>> {
     let rows = called(call, args, row, cx)?.unwrap_or_default();
     let types: Vec<TypeId> = call.columns.iter().map(|column| column.1).collect();
+    let is_known = !types.is_empty();
     let value = |row: Row| match call.result {
-        TypeId::RECORD => Datum::Record(Arc::new(Record {
+        // Of rows of no type that is known, each is a record already.
+        TypeId::RECORD if is_known => Datum::Record(Arc::new(Record {
             types: types.clone(),
             values: row,
             names: None,

@@ -85,15 +85,18 @@ impl Binder<'_> {
                 Some(columns.map(field).collect())
             }
             ExprKind::Routine(call, _) if !call.columns.is_empty() => {
-                let field = |column: &(String, TypeId)| {
-                    let (base, typmod) = self.cx.catalog.base_type(column.1);
+                let field = |(place, column): (usize, &(String, TypeId))| {
+                    let (base, mut typmod) = self.cx.catalog.base_type(column.1);
+                    if typmod == types::NO_TYPMOD {
+                        typmod = call.typmod(place);
+                    }
                     let domain = match column.1.is_of_domain() {
                         true => column.1,
                         false => TypeId::NONE,
                     };
                     named(column.0.clone(), base, typmod, domain)
                 };
-                Some(call.columns.iter().map(field).collect())
+                Some(call.columns.iter().enumerate().map(field).collect())
             }
             _ => None,
         }

@@ -645,7 +645,11 @@ fn columns_of_routine(expr: &Expr) -> Option<Vec<ScopeColumn>> {
     let ExprKind::Routine(call, _) = &expr.kind else {
         return None;
     };
-    let columns = call.columns.iter();
-    let columns = columns.map(|(name, ty)| plain_column(name, *ty)).collect();
+    let columns = call.columns.iter().enumerate();
+    let columns = columns.map(|(place, (name, ty))| ScopeColumn {
+        typmod: call.typmod(place),
+        ..plain_column(name, *ty)
+    });
+    let columns = columns.collect();
     (call.result == TypeId::RECORD).then_some(columns)
 }

@@ -68,6 +68,7 @@ impl Binder<'_> {
         }
         let mut call = (**call).clone();
         let columns = self.list(&expr, list)?;
+        call.typmods = columns.iter().map(|column| column.typmod).collect();
         let columns = columns.into_iter().map(|column| (column.name, column.ty));
         call.columns.extend(columns);
         Ok(Expr {

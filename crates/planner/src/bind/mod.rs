@@ -778,17 +778,26 @@ impl Binder<'_> {
     ///
     /// # Errors
     /// As [`Binder::statement`].
-    pub fn execute_parameter(&mut self, node: &Node, ty: TypeId) -> Result<UncheckedPlan> {
+    pub fn execute_parameter(
+        &mut self,
+        node: &Node,
+        number: usize,
+        ty: TypeId,
+    ) -> Result<UncheckedPlan> {
         let scope = scope::Scope::default();
         let expr = self.node(node, &scope, expr::Place::EXECUTE_PARAMETER)?;
         let (from, location) = (expr.ty, expr.location.0);
         let context = functions::CastContext::Assignment;
         let Ok(expr) = self.try_coerce(expr, ty, -1, context)? else {
-            return Err(self.error(
-                SqlState::DATATYPE_MISMATCH,
-                format!("a value of type {from} cannot be coerced to type {ty}"),
-                location,
-            ));
+            return Err(self
+                .error(
+                    SqlState::DATATYPE_MISMATCH,
+                    format!(
+                    "parameter ${number} of type {from} cannot be coerced to the expected type {ty}"
+                ),
+                    location,
+                )
+                .with_hint("You will need to rewrite or cast the expression."));
         };
         let row = Plan::Values(vec![Vec::new()]);
         let plan = Plan::Project(Rc::new(row), vec![compile(&expr)]);

@@ -22,7 +22,7 @@ use super::scope::Scope;
 use super::{boxed, inner, type_names, Binder};
 use crate::plan::{Collated, Expr, ExprKind, RoutineCall};
 use catalog::depend::{routine_name, routine_path};
-use catalog::routine::{Argument, Language};
+use catalog::routine::{Argument, Language, Mode};
 use catalog::view::BY_OID;
 use catalog::{Routine, RoutineKind, PG_CATALOG};
 use functions::resolve::{concrete_type, resolve_offered, Chosen, Offer};
@@ -234,7 +234,7 @@ impl Binder<'_> {
             Some(Chosen::Offered(place, argument_types, _)) => {
                 let routine = routines[place].clone();
                 if routine.kind == RoutineKind::Procedure && !self.calling {
-                    let shown = signature(&shown, &routine.input_types());
+                    let shown = shown_call(&shown, &types, &written.names);
                     let error = self.error(
                         SqlState::WRONG_OBJECT_TYPE,
                         format!("{shown} is a procedure"),
@@ -259,23 +259,13 @@ impl Binder<'_> {
         written: &Written<'_>,
         location: i32,
     ) -> base::Error {
-        let first_named = types.len() - written.names.len();
-        let shown = types.iter().enumerate().map(|(at, ty)| {
-            match at
-                .checked_sub(first_named)
-                .and_then(|at| written.names.get(at))
-            {
-                Some(name) => format!("{name} => {ty}"),
-                None => ty.to_string(),
-            }
-        });
-        let shown = shown.collect::<Vec<_>>().join(", ");
+        let shown = shown_call(name, types, &written.names);
         let noun = if self.calling {
             "procedure"
         } else {
             "function"
         };
-        let message = format!("{noun} {name}({shown}) does not exist");
+        let message = format!("{noun} {shown} does not exist");
         self.error(SqlState::UNDEFINED_FUNCTION, message, location)
             .with_hint(format!(
                 "No {noun} matches the given name and argument types. You might need to add \
@@ -367,21 +357,21 @@ impl Binder<'_> {
             };
             columns.push((name, concrete(self, output.type_id)?));
         }
-        let mut of_rows = None;
+        let (mut of_rows, mut typmods) = (None, Vec::new());
         if let Some(table) = self.cx.catalog.table_by_oid(routine.result_relation) {
             let kept = table.columns.iter().filter(|column| !column.dropped);
-            columns = kept
-                .map(|column| (column.name.clone(), column.type_id))
-                .collect();
+            (columns, typmods) = kept
+                .map(|column| ((column.name.clone(), column.type_id), column.typmod))
+                .unzip();
             of_rows = table.row_type();
         }
         // A row of a type is given as a record of its fields.
         let mut gives = result;
         if let (true, Some(fields)) = (result.is_composite(), self.fields_of_type(result)) {
-            columns = fields
+            (columns, typmods) = fields
                 .into_iter()
-                .map(|field| (field.name, field.ty))
-                .collect();
+                .map(|field| ((field.name, field.ty), field.typmod))
+                .unzip();
             gives = TypeId::RECORD;
         }
         let base = of_rows.filter(|_| base == TypeId::RECORD).unwrap_or(base);
@@ -391,6 +381,7 @@ impl Binder<'_> {
             types,
             result: gives,
             columns,
+            typmods,
             shown: routine_name(self.cx.catalog, self.cx.search_path, &routine),
             written: as_written,
             routine,
@@ -417,39 +408,71 @@ impl Binder<'_> {
             ..Place::plain("CALL arguments")
         };
         let scope = Scope::default();
-        let mut inputs = call.clone();
-        let routines = self.routines_called(&names);
-        if let [procedure] = &routines[..] {
-            drop_outputs(procedure, &mut inputs);
+        // Outputs are arguments too: they say which procedure is meant.
+        let routines = self
+            .routines_called(&names)
+            .iter()
+            .map(given_in_full)
+            .collect::<Vec<_>>();
+        let written = self.written_arguments(call, &scope, place)?;
+        let types: Vec<_> = written.args.iter().map(|arg| arg.ty).collect();
+        let (name, last) = (names.join("."), names[names.len() - 1]);
+        let shown = shown_call(&name, &types, &written.names);
+        if routines.is_empty() {
+            let is_function = functions::resolve_function(last, &types).is_ok();
+            return Err(match is_function || is_aggregate(&names) {
+                true => self.not_a_procedure(&shown, call.location),
+                false => self.no_routine(&name, &types, &written, call.location),
+            });
         }
-        let found = match routines.is_empty() {
-            true => {
-                let written = self.written_arguments(call, &scope, place)?;
-                let types: Vec<_> = written.args.iter().map(|arg| arg.ty).collect();
-                let name = names.join(".");
-                if functions::resolve_function(names[names.len() - 1], &types).is_ok() {
-                    let shown = signature(&name, &types);
-                    return Err(self.not_a_procedure(&shown, call.location));
-                }
-                return Err(self.no_routine(&name, &types, &written, call.location));
+        if let [schema, _] = names[..] {
+            if let Some(schema) = self.cx.catalog.schema(schema) {
+                let allowed = self.cx.catalog.check_look_into(self.cx.role, schema);
+                allowed.map_err(|error| self.place(error, call.location))?;
             }
-            false => self.routine_call(&inputs, &names, &scope, place)?,
-        };
+        }
+        let found = self.call_of(call, &names, &routines, written)?;
         let Some(Called::Expr(Expr {
             kind: ExprKind::Routine(called, args),
             ..
         })) = found
         else {
-            return Err(self.not_a_procedure(&names.join("."), call.location));
+            return Err(self.not_a_procedure(&shown, call.location));
         };
         if called.routine.kind != RoutineKind::Procedure {
-            let shown = signature(&names.join("."), &called.routine.input_types());
             return Err(self.not_a_procedure(&shown, call.location));
         }
+        let (called, args) = self.without_outputs(&called, args);
         let row = crate::plan::Plan::Values(vec![Vec::new()]);
         let args = args.iter().map(crate::plan::compile).collect();
         let plan = crate::plan::Plan::Project(Rc::new(row), args);
         Ok((called, self.bound(plan, Vec::new(), false)))
+    }
+
+    /// The call of a procedure without what stands in the places of its outputs, which nobody computes.
+    fn without_outputs(
+        &self,
+        called: &RoutineCall,
+        args: Vec<Expr>,
+    ) -> (Rc<RoutineCall>, Vec<Expr>) {
+        let catalog = self.cx.catalog;
+        let routine = catalog
+            .routine(called.routine.oid)
+            .unwrap_or(&called.routine);
+        let given = called.routine.arguments.iter().zip(&routine.arguments);
+        let given = given.filter(|(full, _)| full.mode.is_input());
+        let is_input: Vec<bool> = given.map(|(_, own)| own.mode.is_input()).collect();
+        let kept = |place: &usize| is_input.get(*place).copied().unwrap_or(true);
+        let types = called.types.iter().enumerate();
+        let types = types.filter(|(place, _)| kept(place));
+        let args = args.into_iter().enumerate();
+        let args = args.filter(|(place, _)| kept(place));
+        let call = RoutineCall {
+            routine: routine.clone(),
+            types: types.map(|(_, ty)| *ty).collect(),
+            ..called.clone()
+        };
+        (Rc::new(call), args.map(|(_, arg)| arg).collect())
     }
 
     /// The default of an argument where none was given.
@@ -509,18 +532,32 @@ fn is_aggregate(names: &[&str]) -> bool {
     }
 }
 
-/// Takes the arguments away that stand for outputs of a procedure.
-fn drop_outputs(procedure: &Routine, call: &mut FuncCall) {
-    let all = procedure.arguments.len();
-    if call.args.len() != all {
-        return;
+/// A procedure whose outputs are given as well, as CALL has them.
+fn given_in_full(routine: &Arc<Routine>) -> Arc<Routine> {
+    let is_output = |argument: &Argument| argument.mode == Mode::Out;
+    if routine.kind != RoutineKind::Procedure || !routine.arguments.iter().any(is_output) {
+        return routine.clone();
     }
-    let mut modes = procedure.arguments.iter();
-    call.args.retain(|node| {
-        let own = modes.next();
-        let named = matches!(node.node, Some(NodeEnum::NamedArgExpr(_)));
-        named || own.is_none_or(|argument| argument.mode.is_input())
+    let mut full = (**routine).clone();
+    for argument in &mut full.arguments {
+        if is_output(argument) {
+            argument.mode = Mode::InOut;
+        }
+    }
+    Arc::new(full)
+}
+
+/// A call as messages show it: with the types of what is given, and the names of the last of it.
+fn shown_call(name: &str, types: &[TypeId], names: &[&str]) -> String {
+    let first_named = types.len() - names.len();
+    let shown = types.iter().enumerate().map(|(at, ty)| {
+        let name = at.checked_sub(first_named).and_then(|at| names.get(at));
+        match name {
+            Some(name) => format!("{name} => {ty}"),
+            None => ty.to_string(),
+        }
     });
+    format!("{name}({})", shown.collect::<Vec<_>>().join(", "))
 }
 
 pub(super) fn signature(name: &str, types: &[TypeId]) -> String {

@@ -83,7 +83,7 @@ impl Binder<'_> {
         scope: &mut Scope<'_>,
         next: &mut usize,
     ) -> Result<Source> {
-        let (mut plans, mut columns) = (Vec::new(), Vec::new());
+        let (mut plans, mut columns, mut closed) = (Vec::new(), Vec::new(), Vec::new());
         let (mut name, mut from, mut lateral) = (None, NOWHERE, false);
         for part in parts {
             // Each sees what stands beside all of them, and nothing of the others.
@@ -106,7 +106,14 @@ impl Binder<'_> {
             from = from.start.min(reach.start)..from.end.max(reach.end);
             lateral |= escapes;
             plans.push((Rc::new(plan), item.columns.len()));
+            closed.push(!escapes);
             columns.extend(item.columns);
+        }
+        // What looks at no row around it is called once, and not again for each of these.
+        for ((plan, _), closed) in plans.iter_mut().zip(closed) {
+            if closed && lateral {
+                *plan = Rc::new(Plan::Shared(self.next_number(), plan.clone()));
+            }
         }
         if function.ordinality {
             columns.push(plain_column("ordinality", TypeId::INT8));

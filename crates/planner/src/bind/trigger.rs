@@ -242,6 +242,7 @@ impl Binder<'_> {
                     types: Vec::new(),
                     result: TypeId::TRIGGER,
                     columns: Vec::new(),
+                    typmods: Vec::new(),
                     shown: routine.name.clone(),
                     written: Vec::new(),
                     collation: Collated::default(),

@@ -129,7 +129,8 @@ impl Binder<'_> {
         self.ctes.truncate(before);
     }
 
-    fn next_number(&mut self) -> usize {
+    /// A number for the rows of a plan that runs once.
+    pub(super) fn next_number(&mut self) -> usize {
         self.subqueries += 1;
         self.subqueries
     }

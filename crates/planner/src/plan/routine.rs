@@ -8,7 +8,7 @@ use catalog::routine::Language;
 use catalog::Routine;
 use functions::extensions::by_symbol;
 use functions::{function_by_oid, ranges, Function};
-use types::TypeId;
+use types::{TypeId, NO_TYPMOD};
 
 /// A call, but for its arguments.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +24,8 @@ pub struct RoutineCall {
     pub result: TypeId,
     /// The columns of its rows, if it gives records whose columns are known.
     pub columns: Vec<(String, TypeId)>,
+    /// Their modifiers, as far as they have any.
+    pub typmods: Vec<i32>,
     /// How it is called, with its schema where it must be.
     pub shown: String,
     /// Which inputs were given, under which names; the others have their defaults.
@@ -48,6 +50,18 @@ pub struct OwnTest {
 }
 
 impl RoutineCall {
+    /// The modifier of the column at a place.
+    pub fn typmod(&self, place: usize) -> i32 {
+        self.typmods.get(place).copied().unwrap_or(NO_TYPMOD)
+    }
+
+    /// Whether its columns are those of a column definition list.
+    pub fn is_listed(&self) -> bool {
+        let routine = &self.routine;
+        let is_open = routine.result == TypeId::RECORD && routine.result_relation == 0;
+        is_open && !self.columns.is_empty() && routine.outputs().next().is_none()
+    }
+
     /// The function that computes it, if it is of an extension or makes a range.
     pub fn function(&self) -> Option<&'static Function> {
         match self.routine.language {

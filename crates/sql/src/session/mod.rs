@@ -56,6 +56,7 @@ mod routines;
 mod run;
 mod search_trigger;
 mod sizes;
+mod sql_results;
 mod statements;
 mod temporary;
 mod transaction;

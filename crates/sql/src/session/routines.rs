@@ -27,6 +27,7 @@ use pg_query::protobuf::CallStmt;
 use super::plpgsql::code::{Code, ReturnKind, Signature};
 use super::plpgsql::piece::{add_context, Names, Piece, PieceKind, Slot, View};
 use super::plpgsql::place::At;
+use super::sql_results::{kind_of, Gave};
 use super::statements::{about, Given};
 use super::transaction::State;
 use super::utility::tag;
@@ -43,10 +44,9 @@ use execution::kept::RowStore;
 use execution::settings::TrackedRoutines;
 use execution::state::{KeptRows, Nowhere, Shared};
 use execution::system::Relations;
-use functions::{find_coercion, CastContext};
 use planner::bind::{Bound, Conflict};
 use planner::plan::{Collated, RoutineCall};
-use syntax::parser;
+use syntax::parser::{self, NodeEnum};
 use types::{Datum, TypeId};
 
 /// So many compiled bodies are kept; beyond that all are forgotten.
@@ -101,12 +101,6 @@ struct SqlCode {
 /// in PostgreSQL. Beyond that is 54001.
 const DEEP_CALLS: usize = 32;
 
-/// What a call gives.
-struct Gave {
-    value: Datum,
-    rows: RowStore,
-}
-
 impl Host for Session {
     fn txn(&mut self) -> &mut dyn Transaction {
         let open = self.open.as_mut();
@@ -133,19 +127,6 @@ impl Host for Session {
 
     fn fire(&mut self, firing: &Firing<'_>) -> Result<Fired> {
         self.fire_trigger(firing)
-    }
-}
-
-/// The shape of what a call gives.
-fn kind_of(call: &RoutineCall) -> ReturnKind {
-    match call.routine.kind {
-        RoutineKind::Procedure => ReturnKind::Procedure,
-        RoutineKind::Function | RoutineKind::Aggregate => match call.result {
-            TypeId::VOID => ReturnKind::Nothing,
-            TypeId::RECORD => ReturnKind::Record(call.columns.clone()),
-            TypeId::TRIGGER => ReturnKind::Record(Vec::new()),
-            ty => ReturnKind::Value(ty),
-        },
     }
 }
 
@@ -486,70 +467,16 @@ impl Session {
         };
         for piece in code.statements.iter().skip(bound) {
             let compiled = self.compiled(piece, &code.slots)?;
+            if let NodeEnum::CallStmt(call) = compiled.statement.node() {
+                let (called, ..) = self.procedure_named(call, piece, &code.slots)?;
+                refuse_outputs(&called, piece)?;
+            }
             last = Some((
                 compiled.planned.types.clone(),
                 compiled.planned.columns.is_some(),
             ));
         }
-        let kind = kind_of(call);
-        if matches!(kind, ReturnKind::Nothing | ReturnKind::Procedure) {
-            return Ok(());
-        }
-        let declared = match call.result {
-            TypeId::RECORD => "record".to_owned(),
-            ty => ty.to_string(),
-        };
-        let wrong = |detail: String| {
-            let message = format!("return type mismatch in function declared to return {declared}");
-            Err(Error::new(SqlState::of("42P13"), message).with_detail(detail))
-        };
-        let Some((types, true)) = last else {
-            return wrong(
-                "Function's final statement must be SELECT or INSERT/UPDATE/DELETE RETURNING."
-                    .to_owned(),
-            );
-        };
-        let catalog = self.known_catalog();
-        let fits = |from: TypeId, to: TypeId| {
-            let (to, _) = catalog.base_type(to);
-            let own = catalog.own_cast(from, to);
-            from == TypeId::UNKNOWN
-                || own.is_some_and(|cast| cast.context <= CastContext::Assignment)
-                || find_coercion(from, to, CastContext::Assignment).is_some()
-        };
-        // One column may be a row of all of them.
-        let is_row = |ty: TypeId| ty.is_composite() || ty == TypeId::RECORD;
-        let is_short = |types: &[TypeId], columns: &[(String, TypeId)]| {
-            columns.len() > 1 && types.iter().all(|ty| !is_row(*ty))
-        };
-        match kind {
-            ReturnKind::Value(ty) => match types.as_slice() {
-                [only] if fits(*only, ty) => Ok(()),
-                [only] => wrong(format!("Actual return type is {only}.")),
-                _ => wrong("Final statement must return exactly one column.".to_owned()),
-            },
-            ReturnKind::Record(columns)
-                if !columns.is_empty() && (types.len() > 1 || is_short(&types, &columns)) =>
-            {
-                if types.len() < columns.len() {
-                    return wrong("Final statement returns too few columns.".to_owned());
-                }
-                if types.len() > columns.len() {
-                    return wrong("Final statement returns too many columns.".to_owned());
-                }
-                let pairs = types.iter().zip(&columns).enumerate();
-                for (place, (from, (_, to))) in pairs {
-                    if !fits(*from, *to) {
-                        return wrong(format!(
-                            "Final statement returns {from} instead of {to} at column {}.",
-                            place + 1
-                        ));
-                    }
-                }
-                Ok(())
-            }
-            _ => Ok(()),
-        }
+        self.check_last(call, last)
     }
 
     fn run_sql_body(
@@ -597,6 +524,12 @@ impl Session {
                 last = (rows, vec![ty]);
                 continue;
             }
+            if is_last && call.is_listed() {
+                let planned = &compiled.planned;
+                let last = (planned.types.clone(), planned.columns.is_some());
+                let fits = self.check_last(call, Some(last));
+                fits.map_err(|error| starting(error, code))?;
+            }
             let ran = match &compiled.planned.bound {
                 Some(bound) => {
                     let may = self.check_bound(bound, compiled.statement.node());
@@ -606,12 +539,23 @@ impl Session {
                     let ran = self.run_piece(piece, &slots, &mut rows, most);
                     ran.map(|_| rows)
                 }
-                None => self.run_utility_in_sql(&compiled.statement, &slots),
+                None => match compiled.statement.node() {
+                    NodeEnum::CallStmt(call) => self.call_in_sql(call, piece, &slots),
+                    _ => self.run_utility_in_sql(&compiled.statement, &slots),
+                },
             };
             let rows = ran.map_err(|error| located(piece.explain(error)))?;
             last = (rows, compiled.planned.types.clone());
         }
         self.sql_result(call, &body.columns, last)
+    }
+
+    /// CALL in a function in SQL, which may name its arguments.
+    fn call_in_sql(&mut self, call: &CallStmt, piece: &Piece, slots: &[Slot]) -> Result<RowStore> {
+        let (called, args) = self.procedure_of(call, piece, slots)?;
+        refuse_outputs(&called, piece)?;
+        self.call_procedure(&called, args, true, &mut Nowhere)?;
+        Ok(RowStore::default())
     }
 
     /// A statement without a plan of its own; one with a query in it takes arguments by their numbers.
@@ -644,7 +588,7 @@ impl Session {
 
     /// # Errors
     /// 0A000 for a statement that writes or locks rows in a routine that does not.
-    pub(super) fn check_bound(&self, bound: &Bound, node: &parser::NodeEnum) -> Result<()> {
+    pub(super) fn check_bound(&self, bound: &Bound, node: &NodeEnum) -> Result<()> {
         match (bound.writes, bound.locks_rows) {
             (true, _) => self.check_may_write(about(node).command),
             (false, Some(name)) => self.check_may_write(name),
@@ -652,77 +596,13 @@ impl Session {
         }
     }
 
-    /// What a function in SQL gives: the rows of its last statement in the types that it says.
-    fn sql_result(
-        &mut self,
-        call: &RoutineCall,
-        columns: &[(String, TypeId)],
-        (rows, types): (RowStore, Vec<TypeId>),
-    ) -> Result<Gave> {
-        let one = [(String::new(), call.result)];
-        let kind = kind_of(call);
-        let wanted: &[(String, TypeId)] = match &kind {
-            ReturnKind::Nothing => &[],
-            ReturnKind::Procedure | ReturnKind::Record(_) => columns,
-            ReturnKind::Value(_) => &one,
-        };
-        let catalog = self.current_catalog()?;
-        let is_row = |ty: TypeId| catalog.base_type(ty).0.is_composite();
-        // Whether the only value of a row, of that type, is the row of all that is wanted.
-        let is_spread = |ty: TypeId| match (&kind, wanted) {
-            (ReturnKind::Nothing | ReturnKind::Value(_), _) => false,
-            (ReturnKind::Procedure, [(_, one)]) => ty == TypeId::RECORD && !is_row(*one),
-            (ReturnKind::Record(_), [_]) => ty == TypeId::RECORD || ty.is_composite(),
-            (ReturnKind::Procedure | ReturnKind::Record(_), _) => true,
-        };
-        let mut out = RowStore::of("The rows of a function");
-        for row in rows {
-            if wanted.is_empty() {
-                out.push(row)?;
-                continue;
-            }
-            let row = match row.as_slice() {
-                [Datum::Record(record)] if is_spread(types[0]) => {
-                    let types = record.types.clone();
-                    let row = record.values.clone();
-                    self.as_columns(wanted, row, &types, || mismatched(call))?
-                }
-                _ => self.as_columns(wanted, row, &types, || mismatched(call))?,
-            };
-            out.push(row)?;
-        }
-        if call.routine.set {
-            return Ok(Gave {
-                value: Datum::Null,
-                rows: out,
-            });
-        }
-        let first = out.into_iter().next();
-        let value = match (kind, first) {
-            (ReturnKind::Nothing, _) => Datum::Null,
-            (ReturnKind::Value(_), row) => row
-                .and_then(|row| row.into_iter().next())
-                .unwrap_or(Datum::Null),
-            (_, None) => Datum::Null,
-            (_, Some(row)) => {
-                let columns: Vec<_> = match columns.is_empty() {
-                    true => types.iter().map(|ty| (String::new(), *ty)).collect(),
-                    false => columns.to_vec(),
-                };
-                super::plpgsql::record_of(&columns, row)
-            }
-        };
-        let rows = RowStore::default();
-        Ok(Gave { value, rows })
-    }
-
-    /// What CALL names, and the values that it gives.
-    pub(super) fn procedure_of(
+    /// What CALL names, the plan of what it gives, and the values that this looks at.
+    fn procedure_named(
         &mut self,
         call: &CallStmt,
         piece: &Piece,
         slots: &[Slot],
-    ) -> Result<(Rc<RoutineCall>, Vec<Datum>)> {
+    ) -> Result<(Rc<RoutineCall>, Bound, Vec<Datum>)> {
         let Some(written) = &call.funccall else {
             return Err(Error::internal("CALL of nothing"));
         };
@@ -734,6 +614,18 @@ impl Session {
         })?;
         let sources = view.into_sources();
         let params = super::plpgsql::piece::values_of(&sources, slots);
+        Ok((called, bound, params))
+    }
+
+    /// What CALL names, and the values that it gives.
+    pub(super) fn procedure_of(
+        &mut self,
+        call: &CallStmt,
+        piece: &Piece,
+        slots: &[Slot],
+    ) -> Result<(Rc<RoutineCall>, Vec<Datum>)> {
+        let (called, bound, params) = self.procedure_named(call, piece, slots)?;
+        let catalog = self.current_catalog()?;
         let args = self.call_arguments(&catalog, &bound, &params)?;
         Ok((called, args))
     }
@@ -850,6 +742,17 @@ impl Session {
     }
 }
 
+/// # Errors
+/// 0A000 for a procedure that gives something back, where a function in SQL calls it; not in a body in
+/// standard SQL, as in PostgreSQL.
+fn refuse_outputs(called: &RoutineCall, piece: &Piece) -> Result<()> {
+    if called.columns.is_empty() || piece.names.sql_body.is_some() {
+        return Ok(());
+    }
+    let message = "calling procedures with output arguments is not supported in SQL functions";
+    Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message))
+}
+
 /// A CALL outside of any block, whose parameters are variables.
 fn call_piece(text: &str, (params, types): (&[Datum], &[TypeId])) -> (Piece, Vec<Slot>) {
     let mut names = Names::default();
@@ -885,18 +788,6 @@ fn starting(error: Error, code: &SqlCode) -> Error {
 fn in_function(mut error: Error, name: &str, when: &str) -> Error {
     add_context(&mut error, &format!("SQL function \"{name}\" {when}"));
     error
-}
-
-fn mismatched(call: &RoutineCall) -> Error {
-    let declared = match call.result {
-        TypeId::RECORD => "record".to_owned(),
-        ty => ty.to_string(),
-    };
-    Error::new(
-        SqlState::of("42P13"),
-        format!("return type mismatch in function declared to return {declared}"),
-    )
-    .with_detail("Final statement returns a different number of columns.")
 }
 
 /// The variables of a body with what it is given.

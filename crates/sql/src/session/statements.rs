@@ -357,7 +357,7 @@ statements! {
         AlterCollationStmt(it) => "ALTER COLLATION", DEFINITION,
             session.refresh_collation(it, sink);
         AlterFunctionStmt(it) => alter_command(it.objtype), DEFINITION,
-            session.alter_routine(it);
+            session.alter_routine(text, it);
 
         CreateCastStmt(it) => "CREATE CAST", DEFINITION, session.create_cast(it, sink);
 

@@ -520,8 +520,8 @@ impl Session {
             )));
         }
         let mut params = Vec::with_capacity(types.len());
-        for (node, ty) in execute.params.iter().zip(types) {
-            params.push(self.execute_parameter(statement.text(), node, *ty)?);
+        for (number, (node, ty)) in (1..).zip(execute.params.iter().zip(types)) {
+            params.push(self.execute_parameter(statement.text(), node, number, *ty)?);
         }
         Ok((prepared, params))
     }

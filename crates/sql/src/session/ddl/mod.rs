@@ -306,6 +306,7 @@ impl Session {
         &mut self,
         text: &str,
         node: &Node,
+        number: usize,
         ty: TypeId,
     ) -> Result<Datum> {
         self.ensure_open()?;
@@ -320,8 +321,10 @@ impl Session {
             literals: None,
             variables: None,
         };
-        let plan =
-            parser::large_stack(|| Binder::new(cx, Vec::new(), false).execute_parameter(node, ty))?;
+        let plan = parser::large_stack(|| {
+            let mut binder = Binder::new(cx, Vec::new(), false);
+            binder.execute_parameter(node, number, ty)
+        })?;
         let permitted = plan.permit(&catalog, self.shared.settings.current_role())?;
         let Some(open) = &mut self.open else {
             return Err(Error::internal("nothing is open"));

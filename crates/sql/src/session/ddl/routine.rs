@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{
-    AlterFunctionStmt, CreateFunctionStmt, FunctionParameter, FunctionParameterMode, Node,
+    AlterFunctionStmt, CreateFunctionStmt, DefElem, FunctionParameter, FunctionParameterMode, Node,
     ObjectType, ObjectWithArgs, TypeName,
 };
 
@@ -26,9 +26,9 @@ use catalog::cluster::Address;
 use catalog::depend::{routine_path, routine_text};
 use catalog::local::is_local;
 use catalog::routine::{Argument, Language, Mode, Routine, RoutineKind};
-use catalog::{store, system, Catalog, Column, Object};
+use catalog::{store, system, Catalog, Column, Object, Uses};
 use planner::plan::{Collated, RoutineCall};
-use syntax::parser::NodeEnum;
+use syntax::parser::{char_position, NodeEnum};
 use types::TypeId;
 
 pub(super) fn invalid(message: impl Into<String>) -> Error {
@@ -37,6 +37,14 @@ pub(super) fn invalid(message: impl Into<String>) -> Error {
 
 pub(super) fn conflicting() -> Error {
     Error::new(SqlState::SYNTAX_ERROR, "conflicting or redundant options")
+}
+
+/// An error with the place of an option.
+pub(super) fn at_option(error: Error, text: &str, option: &DefElem) -> Error {
+    match char_position(text, option.location) {
+        Some(position) => error.at(position),
+        None => error,
+    }
 }
 
 impl Session {
@@ -70,7 +78,7 @@ impl Session {
             ..Routine::default()
         };
         let body = create.sql_body.as_deref();
-        let written = self.routine_options(&mut routine, &create.options, body.is_some())?;
+        let written = self.routine_options(text, &mut routine, &create.options, body.is_some())?;
         self.routine_arguments(&catalog, &mut routine, &create.parameters)?;
         self.routine_result(&catalog, &mut routine, create.return_type.as_ref())?;
         let language = system::language_named(routine.language.name());
@@ -87,6 +95,7 @@ impl Session {
                 written.location
             }
         };
+        self.routine_replaced(&catalog, &routine, create.replace)?;
         self.check_body_with_settings(text, &catalog, &routine, location)?;
         self.put_routine(&catalog, routine, create.replace, sink)?;
         Ok(done)
@@ -101,6 +110,37 @@ impl Session {
         }
     }
 
+    /// The routine that a new one replaces.
+    ///
+    /// # Errors
+    /// 42723 if there is one that is not to be replaced, 42501, and what the new one lacks.
+    fn routine_replaced(
+        &self,
+        catalog: &Catalog,
+        routine: &Routine,
+        replace: bool,
+    ) -> Result<Option<Arc<Routine>>> {
+        let inputs = routine.input_types();
+        let named = catalog.routines_named(routine.schema, &routine.name);
+        let old = named
+            .into_iter()
+            .find(|known| known.input_types() == inputs)
+            .cloned();
+        let Some(old) = old else {
+            return Ok(None);
+        };
+        if !replace {
+            return Err(plain(routine_exists(routine)));
+        }
+        self.must_own_routine(catalog, &old, &old.name)?;
+        check_replaces(
+            &old,
+            routine,
+            &routine_text(catalog, &self.search_path(catalog), &old),
+        )?;
+        Ok(Some(old))
+    }
+
     pub(super) fn put_routine(
         &mut self,
         catalog: &Catalog,
@@ -108,43 +148,17 @@ impl Session {
         replace: bool,
         sink: &mut dyn Sink,
     ) -> Result<()> {
-        let inputs = routine.input_types();
-        let named = catalog.routines_named(routine.schema, &routine.name);
-        let old = named
-            .into_iter()
-            .find(|known| known.input_types() == inputs)
-            .cloned();
         let _ = sink;
-        let exists = |routine: &Routine| {
-            let types: Vec<_> = inputs.iter().map(TypeId::to_string).collect();
-            Error::new(
-                SqlState::of("42723"),
-                format!(
-                    "function \"{}\" already exists with same argument types",
-                    routine.name
-                ),
-            )
-            .with_detail(types.join(", "))
-        };
-        let Some(old) = old else {
+        let Some(old) = self.routine_replaced(catalog, &routine, replace)? else {
             routine.oid = self.new_oid()?;
             let Some(open) = &mut self.open else {
                 return Err(Error::internal("nothing is open"));
             };
             return match store::insert_routine(open.txn.as_mut(), catalog, &routine)? {
                 true => Ok(()),
-                false => Err(plain(exists(&routine))),
+                false => Err(plain(routine_exists(&routine))),
             };
         };
-        if !replace {
-            return Err(plain(exists(&routine)));
-        }
-        self.must_own_routine(catalog, &old, &old.name)?;
-        check_replaces(
-            &old,
-            &routine,
-            &routine_text(catalog, &self.search_path(catalog), &old),
-        )?;
         routine.oid = old.oid;
         routine.owner = old.owner;
         // One that calls itself does not depend on itself.
@@ -221,7 +235,11 @@ impl Session {
             let Some(NodeEnum::FunctionParameter(parameter)) = &node.node else {
                 continue;
             };
-            let argument = self.routine_argument(catalog, parameter)?;
+            let (argument, uses) = self.routine_argument(catalog, parameter)?;
+            routine.uses.extend(uses.into_iter().map(|relation| Uses {
+                relation,
+                columns: Vec::new(),
+            }));
             if argument.mode.is_input() {
                 if has_default && argument.default.is_none() {
                     return Err(invalid(
@@ -262,14 +280,17 @@ impl Session {
             }
             routine.arguments.push(argument);
         }
+        routine.uses.sort_by_key(|uses| uses.relation);
+        routine.uses.dedup_by_key(|uses| uses.relation);
         Ok(())
     }
 
+    /// An argument, and what its default needs.
     fn routine_argument(
         &mut self,
         catalog: &Arc<Catalog>,
         parameter: &FunctionParameter,
-    ) -> Result<Argument> {
+    ) -> Result<(Argument, Vec<u32>)> {
         let mode = match FunctionParameterMode::try_from(parameter.mode) {
             Ok(FunctionParameterMode::FuncParamOut) => Mode::Out,
             Ok(FunctionParameterMode::FuncParamInout) => Mode::InOut,
@@ -294,6 +315,7 @@ impl Session {
         {
             return Err(invalid("VARIADIC parameter must be an array"));
         }
+        let mut uses = Vec::new();
         let default = match &parameter.defexpr {
             None => None,
             Some(node) => {
@@ -307,16 +329,18 @@ impl Session {
                     binder.check_argument_default(node, type_id)?;
                     Ok(checked)
                 })?;
-                self.may_use_types_of(catalog, fixed.1)?;
+                self.may_use_types_of(catalog, fixed.1.iter().copied())?;
+                uses = fixed.1;
                 Some(fixed.0)
             }
         };
-        Ok(Argument {
+        let argument = Argument {
             name: parameter.name.clone(),
             type_id,
             mode,
             default,
-        })
+        };
+        Ok((argument, uses))
     }
 
     /// The type of an argument or a result, which the role must be allowed to use; also that of a column,
@@ -611,6 +635,7 @@ impl Session {
     /// ALTER FUNCTION and its kin: the options.
     pub(in crate::session) fn alter_routine(
         &mut self,
+        text: &str,
         alter: &AlterFunctionStmt,
     ) -> Result<CommandTag> {
         let object = ObjectType::try_from(alter.objtype).unwrap_or(ObjectType::ObjectFunction);
@@ -629,10 +654,10 @@ impl Session {
         for node in &alter.actions {
             if let Some(NodeEnum::DefElem(option)) = &node.node {
                 if seen.contains(&option.defname.as_str()) && option.defname != "set" {
-                    return Err(conflicting());
+                    return Err(at_option(conflicting(), text, option));
                 }
                 seen.push(&option.defname);
-                self.routine_option(&mut new, option)?;
+                self.routine_option(text, &mut new, option)?;
             }
         }
         self.update_routine(&catalog, &old, &new)?;
@@ -776,6 +801,19 @@ fn string_after(text: &str, location: i32) -> i32 {
     }
 }
 
+fn routine_exists(routine: &Routine) -> Error {
+    let types: Vec<_> = routine
+        .input_types()
+        .iter()
+        .map(TypeId::to_string)
+        .collect();
+    let message = format!(
+        "function \"{}\" already exists with same argument types",
+        routine.name
+    );
+    Error::new(SqlState::of("42723"), message).with_detail(types.join(", "))
+}
+
 /// What a replaced routine must have kept.
 fn check_replaces(old: &Routine, new: &Routine, what: &str) -> Result<()> {
     let hint = format!("Use DROP {} {what} first.", old.kind.noun().to_uppercase());
@@ -855,6 +893,7 @@ pub(super) fn example_call(catalog: &Catalog, routine: &Routine) -> RoutineCall 
         types: routine.input_types().into_iter().map(example).collect(),
         result,
         columns,
+        typmods: Vec::new(),
         shown: routine.name.clone(),
         written: Vec::new(),
         routine: Arc::new(routine.clone()),

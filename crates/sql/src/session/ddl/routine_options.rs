@@ -5,7 +5,7 @@ use pg_query::protobuf::{DefElem, Node, VariableSetKind};
 
 use super::super::utility::option_text;
 use super::super::Session;
-use super::routine::{conflicting, invalid};
+use super::routine::{at_option, conflicting, invalid};
 use super::texts;
 use catalog::routine::{Language, Routine, RoutineKind};
 use syntax::parser::NodeEnum;
@@ -20,6 +20,7 @@ impl Session {
     /// What the options say; the body if they have it.
     pub(super) fn routine_options(
         &mut self,
+        text: &str,
         routine: &mut Routine,
         options: &[Node],
         has_sql_body: bool,
@@ -32,7 +33,7 @@ impl Session {
                 continue;
             };
             if seen.contains(&option.defname) && option.defname != "set" {
-                return Err(conflicting());
+                return Err(at_option(conflicting(), text, option));
             }
             seen.push(option.defname.clone());
             match option.defname.as_str() {
@@ -55,7 +56,7 @@ impl Session {
                         }
                     });
                 }
-                _ => self.routine_option(routine, option)?,
+                _ => self.routine_option(text, routine, option)?,
             }
         }
         match language {
@@ -67,12 +68,18 @@ impl Session {
     }
 
     /// An option that ALTER takes too.
-    pub(super) fn routine_option(&mut self, routine: &mut Routine, option: &DefElem) -> Result<()> {
+    pub(super) fn routine_option(
+        &mut self,
+        text: &str,
+        routine: &mut Routine,
+        option: &DefElem,
+    ) -> Result<()> {
         let is_true = || matches!(option_text(option).as_str(), "true" | "1");
         let number = || number_of(option);
         let procedure = routine.kind == RoutineKind::Procedure;
         if procedure && !["security", "set"].contains(&option.defname.as_str()) {
-            return Err(invalid("invalid attribute in procedure definition"));
+            let error = invalid("invalid attribute in procedure definition");
+            return Err(at_option(error, text, option));
         }
         match option.defname.as_str() {
             "volatility" => {

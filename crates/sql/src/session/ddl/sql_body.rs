@@ -78,6 +78,7 @@ impl Session {
             made.statements.push(statement);
         }
         self.may_use_types_of(catalog, uses.iter().map(|uses: &Uses| uses.relation))?;
+        uses.append(&mut routine.uses);
         routine.uses = gathered(uses);
         routine.sql_body = Some(Arc::new(made));
         Ok(())

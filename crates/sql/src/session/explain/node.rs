@@ -331,7 +331,10 @@ fn named<'p>(plan: &'p Plan, view: &View<'_>) -> Named<'p> {
         Plan::Function { function, .. } => of_function(function.0.name, PG_CATALOG, view),
         Plan::Routine { call, .. } => of_function(&call.routine.name, call.routine.schema, view),
         Plan::Beside(parts, _) => match parts.first() {
-            Some((first, _)) => named(first, view),
+            Some((first, _)) => match &**first {
+                Plan::Shared(_, input) => named(input, view),
+                first => named(first, view),
+            },
             None => of_function("", PG_CATALOG, view),
         },
         Plan::Project(input, _) | Plan::Trim(input, _) | Plan::Anew(_, input) => {

@@ -285,6 +285,10 @@ impl Session {
     }
 
     fn keep_row(&mut self, row: Row, frame: &mut Frame<'_>) -> Result<()> {
+        if matches!(&frame.returns.kind, ReturnKind::Record(columns) if columns.is_empty()) {
+            let message = "materialize mode required, but it is not allowed in this context";
+            return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+        }
         frame.out_rows.push(row)?;
         if frame.out_rows.bytes() > self.shared.settings.parsed().query_memory {
             return Err(

@@ -159,7 +159,7 @@ impl Session {
             }
             KeySource::Expression { typmod, text, .. } => (*typmod, text.clone()),
         };
-        let value = self.execute_parameter(text, node, ty);
+        let value = self.execute_parameter(text, node, 0, ty);
         let value = value.map_err(|error| match error.state() {
             SqlState::DATATYPE_MISMATCH => {
                 let message =
