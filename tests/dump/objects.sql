@@ -327,3 +327,13 @@ create table guests of badge (guest with options primary key, seat with options 
 insert into guests values (1, 'a', 2.5);
 create table named (what regcollation, how regoper, which regoperator default '+(integer,integer)');
 insert into named values ('"C"', '||/', '-(NONE,bigint)');
+
+-- Extended statistics.
+create table crops (field int, soil text, yield numeric, "Odd One" int);
+create statistics crops_all on field, soil from crops;
+create statistics stock.crops_some (dependencies, mcv) on "Odd One", (yield * 2), lower(soil), field from crops;
+create statistics crops_one on (field % 7) from crops;
+alter statistics crops_all set statistics 250;
+comment on statistics crops_one is 'fields of a week';
+insert into crops select g % 5, 's' || g % 5, g, g % 3 from generate_series(1, 50) g;
+analyze crops;

@@ -61,6 +61,7 @@ impl Address {
     pub const FOREIGN_DATA_WRAPPER: u32 = 2_328;
     pub const FOREIGN_SERVER: u32 = 1_417;
     pub const ATTRIBUTE: u32 = 1_249;
+    pub const STATISTIC_EXT: u32 = 3_381;
 }
 
 impl Address {

@@ -26,6 +26,7 @@ use base::{Error, Result, SqlState};
 
 use super::computed::KeySource;
 use super::domain::Domain;
+use super::extended::Extended;
 use super::operator_class::extension_of;
 use super::routine::{built_in_trigger, Language};
 use super::view::named_by_oid;
@@ -66,6 +67,8 @@ pub enum Object {
     Collation(u32),
     /// An operator that a user has made, by oid.
     Operator(u32),
+    /// Extended statistics, by oid.
+    Statistics(u32),
 }
 
 /// How one object depends on another.
@@ -100,7 +103,7 @@ impl Object {
             Object::Constraint(oid) | Object::Policy(oid) | Object::Routine(oid) => oid,
             Object::Trigger(oid) | Object::Extension(oid) | Object::Cast(oid) => oid,
             Object::Rule(oid) => oid,
-            Object::Collation(oid) | Object::Operator(oid) => oid,
+            Object::Collation(oid) | Object::Operator(oid) | Object::Statistics(oid) => oid,
             Object::Column(oid, _) | Object::Default(oid, _) => oid,
             Object::Type(id) => id.0,
         }
@@ -212,6 +215,10 @@ impl Object {
             Object::Operator(oid) => match catalog.shown_operator(search_path, oid) {
                 Some(name) => format!("operator {name}"),
                 None => format!("operator {oid}"),
+            },
+            Object::Statistics(oid) => match catalog.shown_extended(search_path, oid) {
+                Some(name) => format!("statistics object {name}"),
+                None => format!("statistics object {oid}"),
             },
         }
     }
@@ -422,6 +429,9 @@ impl Catalog {
         for operator in self.operators.iter() {
             operator_dependencies(operator, &mut edges);
         }
+        for made in self.all_extended() {
+            extended_dependencies(made, &mut edges);
+        }
         // Stored text names relations, routines, casts, collations, operators and constraints alike by oid.
         for edge in &mut edges.0 {
             if let Object::Relation(oid) = edge.referenced {
@@ -545,6 +555,13 @@ pub(super) fn routine_needs_local(routine: &Routine) -> bool {
     }
     let mut edges = Edges(Vec::new());
     routine_dependencies(routine, &mut edges);
+    edges.reach_local()
+}
+
+/// Whether extended statistics need something that one session has to itself.
+pub(super) fn extended_need_local(made: &Extended) -> bool {
+    let mut edges = Edges(Vec::new());
+    extended_dependencies(made, &mut edges);
     edges.reach_local()
 }
 
@@ -748,6 +765,26 @@ fn operator_dependencies(operator: &OwnOperator, edges: &mut Edges) {
     if operator.function >= FIRST_USER_OID {
         let function = Object::Routine(operator.function);
         edges.add(own, DependencyKind::Normal, function);
+    }
+}
+
+/// Extended statistics go with any of their columns, and with their table if they have none.
+fn extended_dependencies(made: &Extended, edges: &mut Edges) {
+    use DependencyKind::{Auto, Normal};
+    let own = Object::Statistics(made.oid);
+    edges.add(own, Normal, Object::Schema(made.schema));
+    let mut places = made.columns.clone();
+    places.extend(made.expressions.iter().flat_map(|known| &known.uses));
+    places.sort_unstable();
+    places.dedup();
+    for place in &places {
+        edges.add(own, Auto, Object::Column(made.table, *place));
+    }
+    if places.is_empty() {
+        edges.add(own, Auto, Object::Relation(made.table));
+    }
+    for known in &made.expressions {
+        edges.add_named(own, &known.text);
     }
 }
 

@@ -21,7 +21,7 @@
 //! | [`crate::layout::CASTS`] | database, source, target | casts that users have made ([`cast`]) |
 //! | [`crate::layout::COLLATIONS`] | database, oid | collations that users have made ([`collation`]) |
 //! | [`crate::layout::OPERATORS`] | database, oid | operators that users have made ([`operator`]) |
-//! | [`crate::layout::STATISTICS`] | database, table, column, what | what ANALYZE has found ([`statistics`]) |
+//! | [`crate::layout::STATISTICS`] | database, table, column, what | what ANALYZE has found ([`statistics`]), of several columns too ([`extended`]) |
 //! | [`large_object::tree_of`] | oid, perhaps a page | large objects ([`large_object`]), which no catalog holds |
 //! | [`crate::layout::NAMES`] | class, database, schema, name | oid: what keeps names unique |
 //!
@@ -37,6 +37,7 @@ pub mod checked;
 pub mod cluster;
 pub mod collation;
 pub mod collation_store;
+mod column_statistics;
 pub mod column_storage;
 pub mod composite;
 pub mod computed;
@@ -46,6 +47,7 @@ pub mod depend;
 pub mod descriptor;
 pub mod domain;
 pub mod exclusion;
+pub mod extended;
 pub mod extension;
 pub mod extension_store;
 pub mod foreign;

@@ -12,23 +12,26 @@
 //! of each version of a [`Catalog`].
 //!
 //! # Invariants
-//! - Fractions are of all rows of the table, NULLs among them.
-//! - Values ascend in a histogram and frequencies descend in a list of common values, which has none
-//!   of the values that the histogram is over.
 //! - What was found of a column is of use only while the column has the type it had.
 //!
 //! # What it leaves out
-//! Statistics of expressions of indexes, of elements of arrays, and of several columns together.
+//! Statistics of expressions of indexes, and of elements of arrays. Those of several columns together, and
+//! of expressions, are objects of their own ([`super::extended`]).
 
 use std::sync::Arc;
 
-use base::codec::{put_bytes, put_signed, put_varint, Reader};
+use base::codec::{put_signed, put_varint, Reader};
 use base::row::{Row, RowBuilder};
 use base::{Error, Result};
-use types::{decode_column, encode_column, Datum, TypeId, NO_TYPMOD};
 
-use super::lists::read_list;
+use super::column_statistics::{narrow, put_column, read_column};
+use super::extended::{self, Extended, Gathered};
 use super::{Catalog, Table};
+use crate::layout::FIRST_USER_OID;
+use crate::local::is_local;
+use functions::strings::quote_identifier;
+
+pub use super::column_statistics::ColumnStatistics;
 
 /// The version of this encoding.
 const FORMAT: u64 = 1;
@@ -65,41 +68,6 @@ impl TableStatistics {
     }
 }
 
-/// Of a column.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ColumnStatistics {
-    /// Its type then.
-    pub type_id: TypeId,
-    /// Which part of the rows has NULL.
-    pub null_fraction: f32,
-    /// The average width of the others, in bytes as PostgreSQL stores them.
-    pub width: i32,
-    /// How many different values there are; negative: that many times the number of rows. 0 if nobody
-    /// knows.
-    pub distinct: f32,
-    /// The most common values, the most common one first.
-    pub common: Vec<Datum>,
-    /// Which part of the rows has each of them.
-    pub frequencies: Vec<f32>,
-    /// Values that divide all others into parts with equally many rows, the least and the greatest
-    /// among them; none if there are less than two.
-    pub histogram: Vec<Datum>,
-    /// How far the order of the values is that of the rows, from -1 to 1; none if that means nothing.
-    pub correlation: Option<f32>,
-}
-
-impl ColumnStatistics {
-    /// How many different values a table of so many rows has there; none if nobody knows.
-    pub fn distinct_of(&self, rows: f64) -> Option<f64> {
-        let distinct = f64::from(self.distinct);
-        match distinct {
-            0.0 => None,
-            _ if distinct < 0.0 => Some((-distinct * rows).max(1.0)),
-            _ => Some(distinct.min(rows).max(1.0)),
-        }
-    }
-}
-
 /// A row of [`crate::layout::STATISTICS`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Known {
@@ -109,9 +77,13 @@ pub enum Known {
     Column(Arc<ColumnStatistics>),
     /// How many common values and parts of a histogram a column is to have.
     Target(i32),
+    /// What is to be found of several columns, or of expressions.
+    Extended(Arc<Extended>),
+    /// What was found of them.
+    Gathered(Arc<Gathered>),
 }
 
-/// Table, column (from 1; 0 the table itself) and what is known.
+/// Table, column (from 1; 0 the table itself; the oid of extended statistics) and what is known.
 pub type Place = (u32, u32, u32);
 
 impl Catalog {
@@ -148,6 +120,66 @@ impl Catalog {
     }
 }
 
+impl Catalog {
+    /// All extended statistics of the database.
+    pub fn all_extended(&self) -> impl Iterator<Item = &Arc<Extended>> {
+        self.statistics.iter().filter_map(|(_, known)| match known {
+            Known::Extended(found) => Some(found),
+            _ => None,
+        })
+    }
+
+    /// Those that are about a table, in the order in which they were made.
+    pub fn extended_of(&self, table: u32) -> impl Iterator<Item = &Arc<Extended>> {
+        // Numbers of columns are less than any oid of a user's.
+        let of_table = (table, FIRST_USER_OID, 0)..=(table, u32::MAX, u32::MAX);
+        let found = self.statistics.range(of_table);
+        found.filter_map(|(_, known)| match known {
+            Known::Extended(found) => Some(found),
+            _ => None,
+        })
+    }
+
+    /// The extended statistics of that oid.
+    pub fn extended(&self, oid: u32) -> Option<&Arc<Extended>> {
+        self.all_extended().find(|known| known.oid == oid)
+    }
+
+    /// The extended statistics of that name.
+    pub fn extended_named(&self, schema: u32, name: &str) -> Option<&Arc<Extended>> {
+        let mut all = self.all_extended();
+        all.find(|known| known.schema == schema && known.name == name)
+    }
+
+    /// The extended statistics that a name without a schema means; temporary ones have none such.
+    pub fn visible_extended(&self, search_path: &[u32], name: &str) -> Option<&Arc<Extended>> {
+        let mut path = search_path.iter().filter(|schema| !is_local(**schema));
+        path.find_map(|schema| self.extended_named(*schema, name))
+    }
+
+    /// The name of extended statistics, quoted where it must be, with its schema unless the search path finds it.
+    pub fn shown_extended(&self, search_path: &[u32], oid: u32) -> Option<String> {
+        let known = self.extended(oid)?;
+        let name = quote_identifier(&known.name);
+        let visible = self.visible_extended(search_path, &known.name);
+        match visible.is_some_and(|found| found.oid == oid) {
+            true => Some(name),
+            false => {
+                let schema = self.schema_by_oid(known.schema)?;
+                Some(format!("{}.{name}", quote_identifier(&schema.name)))
+            }
+        }
+    }
+
+    /// What was found of extended statistics, if that is still of use.
+    pub fn gathered(&self, of: &Extended) -> Option<&Arc<Gathered>> {
+        match self.statistics.get(&(of.table, of.oid, extended::GATHERED)) {
+            Some(Known::Gathered(found)) => Some(found),
+            _ => None,
+        }
+    }
+}
+
 /// The number of a column, by its place.
 pub(super) fn number(column: usize) -> u32 {
     u32::try_from(column + 1).unwrap_or(u32::MAX)
@@ -163,35 +195,8 @@ const KIND_COLUMN: u8 = 1;
 const KIND_TARGET: u8 = 2;
 /// As [`KIND_TABLE`], with what was looked at by itself.
 const KIND_TABLE_AND_AUTO: u8 = 3;
-
-fn put_float(out: &mut Vec<u8>, value: f32) {
-    out.extend_from_slice(&value.to_bits().to_be_bytes());
-}
-
-fn read_float(reader: &mut Reader<'_>) -> Result<f32> {
-    let bytes = reader.take(4)?;
-    let bits = bytes
-        .iter()
-        .fold(0, |sum, byte| sum << 8 | u32::from(*byte));
-    Ok(f32::from_bits(bits))
-}
-
-fn put_values(out: &mut Vec<u8>, type_id: TypeId, values: &[Datum]) -> Result<()> {
-    put_varint(out, values.len() as u64);
-    let mut bytes = Vec::new();
-    for value in values {
-        bytes.clear();
-        encode_column(type_id, NO_TYPMOD, value, &mut bytes)?;
-        put_bytes(out, &bytes);
-    }
-    Ok(())
-}
-
-fn read_values(reader: &mut Reader<'_>, type_id: TypeId) -> Result<Vec<Datum>> {
-    read_list(reader, |reader| {
-        decode_column(type_id, NO_TYPMOD, reader.bytes()?)
-    })
-}
+const KIND_EXTENDED: u8 = 4;
+const KIND_GATHERED: u8 = 5;
 
 /// The row.
 pub(super) fn encode(known: &Known) -> Result<Vec<u8>> {
@@ -208,21 +213,19 @@ pub(super) fn encode(known: &Known) -> Result<Vec<u8>> {
         }
         Known::Column(column) => {
             out.push(KIND_COLUMN);
-            put_varint(&mut out, u64::from(column.type_id.0));
-            put_float(&mut out, column.null_fraction);
-            put_signed(&mut out, i64::from(column.width));
-            put_float(&mut out, column.distinct);
-            put_values(&mut out, column.type_id, &column.common)?;
-            for frequency in &column.frequencies {
-                put_float(&mut out, *frequency);
-            }
-            put_values(&mut out, column.type_id, &column.histogram)?;
-            out.push(u8::from(column.correlation.is_some()));
-            put_float(&mut out, column.correlation.unwrap_or_default());
+            put_column(&mut out, column)?;
         }
         Known::Target(target) => {
             out.push(KIND_TARGET);
             put_signed(&mut out, i64::from(*target));
+        }
+        Known::Extended(made) => {
+            out.push(KIND_EXTENDED);
+            extended::put_extended(&mut out, made);
+        }
+        Known::Gathered(found) => {
+            out.push(KIND_GATHERED);
+            extended::put_gathered(&mut out, found)?;
         }
     }
     Ok(RowBuilder::new(1).value(&out).finish())
@@ -241,9 +244,6 @@ pub(super) fn decode(row: &[u8]) -> Result<Known> {
         let message = format!("statistics of format {format}, not {FORMAT}");
         return Err(Error::corrupted(message));
     }
-    let narrow = |value: i64| {
-        i32::try_from(value).map_err(|_| Error::corrupted("statistics with a large number"))
-    };
     let known = match reader.u8()? {
         kind @ (KIND_TABLE | KIND_TABLE_AND_AUTO) => {
             let rows = reader.take(8)?;
@@ -260,25 +260,10 @@ pub(super) fn decode(row: &[u8]) -> Result<Known> {
             }
             Known::Table(Arc::new(table))
         }
-        KIND_COLUMN => {
-            let mut column = ColumnStatistics {
-                type_id: TypeId(reader.varint_as()?),
-                null_fraction: read_float(&mut reader)?,
-                width: narrow(reader.signed()?)?,
-                distinct: read_float(&mut reader)?,
-                ..ColumnStatistics::default()
-            };
-            column.common = read_values(&mut reader, column.type_id)?;
-            for _ in 0..column.common.len() {
-                column.frequencies.push(read_float(&mut reader)?);
-            }
-            column.histogram = read_values(&mut reader, column.type_id)?;
-            let has_correlation = reader.u8()? != 0;
-            let correlation = read_float(&mut reader)?;
-            column.correlation = has_correlation.then_some(correlation);
-            Known::Column(Arc::new(column))
-        }
+        KIND_COLUMN => Known::Column(Arc::new(read_column(&mut reader)?)),
         KIND_TARGET => Known::Target(narrow(reader.signed()?)?),
+        KIND_EXTENDED => Known::Extended(Arc::new(extended::read_extended(&mut reader)?)),
+        KIND_GATHERED => Known::Gathered(Arc::new(extended::read_gathered(&mut reader)?)),
         other => return Err(Error::corrupted(format!("statistics of kind {other}"))),
     };
     reader.finish()?;
@@ -287,6 +272,8 @@ pub(super) fn decode(row: &[u8]) -> Result<Known> {
 
 #[cfg(test)]
 mod tests {
+    use types::{Datum, TypeId};
+
     use super::*;
 
     #[test]

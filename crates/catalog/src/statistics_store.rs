@@ -3,13 +3,17 @@
 use std::sync::Arc;
 
 use base::engine::Transaction;
-use base::Result;
+use base::{Error, Result, SqlState};
 
-use super::cluster;
+use super::cluster::{self, Address};
+use super::depend;
+use super::extended::{Extended, Gathered, GATHERED, OBJECT};
 use super::statistics::{
     encode, number, ColumnStatistics, Known, Place, TableStatistics, FOUND, TARGET,
 };
+use super::store::{self, claim_name, free_name, NameClass};
 use crate::layout::STATISTICS;
+use crate::local::is_local;
 
 /// Replaces what was found of a table.
 pub fn put_table(
@@ -55,6 +59,94 @@ pub fn forget_found(
 ) -> Result<()> {
     let place = (table, number(column), FOUND);
     cluster::erase(txn, STATISTICS, &key(database, place))
+}
+
+/// 42710 for the name of extended statistics.
+pub fn extended_exists(name: &str) -> Error {
+    let message = format!("statistics object \"{name}\" already exists");
+    Error::new(SqlState::DUPLICATE_OBJECT, message)
+}
+
+fn claim(txn: &mut dyn Transaction, database: u32, made: &Extended) -> Result<()> {
+    let class = NameClass::Statistics;
+    match claim_name(txn, class, database, made.schema, &made.name, made.oid)? {
+        true => Ok(()),
+        false => Err(extended_exists(&made.name)),
+    }
+}
+
+fn put_extended(txn: &mut dyn Transaction, database: u32, made: &Extended) -> Result<()> {
+    if !is_local(made.oid) && depend::extended_need_local(made) {
+        return Err(store::needs_temporary());
+    }
+    let known = Known::Extended(Arc::new(made.clone()));
+    put(txn, database, (made.table, made.oid, OBJECT), &known)
+}
+
+/// Inserts extended statistics.
+///
+/// # Errors
+/// 42710 when their name is taken.
+pub fn insert_extended(txn: &mut dyn Transaction, database: u32, made: &Extended) -> Result<()> {
+    claim(txn, database, made)?;
+    put_extended(txn, database, made)
+}
+
+/// Replaces extended statistics, whose table is locked; their name and their schema may be new.
+///
+/// # Errors
+/// 42710 when their new name is taken.
+pub fn update_extended(
+    txn: &mut dyn Transaction,
+    database: u32,
+    old: &Extended,
+    new: &Extended,
+) -> Result<()> {
+    if (old.schema, &old.name) != (new.schema, &new.name) {
+        let class = NameClass::Statistics;
+        free_name(txn, class, database, old.schema, &old.name)?;
+        claim(txn, database, new)?;
+    }
+    put_extended(txn, database, new)
+}
+
+/// Removes extended statistics, with what was found.
+pub fn remove_extended(txn: &mut dyn Transaction, database: u32, gone: &Extended) -> Result<()> {
+    for what in [OBJECT, GATHERED] {
+        cluster::erase(
+            txn,
+            STATISTICS,
+            &key(database, (gone.table, gone.oid, what)),
+        )?;
+    }
+    free_extended(txn, database, gone)
+}
+
+/// Gives free what extended statistics have besides their rows, which go with their table.
+pub fn free_extended(txn: &mut dyn Transaction, database: u32, gone: &Extended) -> Result<()> {
+    let class = NameClass::Statistics;
+    free_name(txn, class, database, gone.schema, &gone.name)?;
+    cluster::forget_object(txn, database, Address::STATISTIC_EXT, gone.oid)
+}
+
+/// Replaces what was found of several columns together.
+pub fn put_gathered(
+    txn: &mut dyn Transaction,
+    database: u32,
+    of: &Extended,
+    found: Gathered,
+) -> Result<()> {
+    let known = Known::Gathered(Arc::new(found));
+    put(txn, database, (of.table, of.oid, GATHERED), &known)
+}
+
+/// Forgets what was found of columns that are others now.
+pub fn forget_gathered(txn: &mut dyn Transaction, database: u32, of: &Extended) -> Result<()> {
+    cluster::erase(
+        txn,
+        STATISTICS,
+        &key(database, (of.table, of.oid, GATHERED)),
+    )
 }
 
 fn key(database: u32, (table, column, what): Place) -> [u32; 4] {

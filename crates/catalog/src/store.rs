@@ -39,6 +39,8 @@ pub enum NameClass {
     Collation = 8,
     /// Of an operator: its name with the types of its operands.
     Operator = 9,
+    /// Of extended statistics.
+    Statistics = 10,
 }
 
 /// A new oid, never given before.

@@ -51,6 +51,7 @@ mod integer;
 pub mod json;
 pub mod keywords;
 pub mod listed;
+pub mod mcv_list;
 mod moments;
 mod money;
 mod network;

@@ -301,6 +301,7 @@ pub enum CatalogFunction {
     IsFunctionVisible,
     IsOperatorVisible,
     IsCollationVisible,
+    IsStatisticsVisible,
     CollationVersion,
     /// Whether an object is visible of a kind that nobody creates.
     IsBuiltInVisible,
@@ -311,6 +312,9 @@ pub enum CatalogFunction {
     IndexDefinition,
     ConstraintDefinition,
     TriggerDefinition,
+    StatisticsDefinition,
+    StatisticsColumns,
+    StatisticsExpressions,
     RuleDefinition,
     ViewDefinition,
     FunctionDefinition,

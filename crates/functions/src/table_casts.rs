@@ -69,6 +69,10 @@ casts! {
     REGPROC OID 0 "i";
     REGPROC REGPROCEDURE 0 "i";
     PG_NODE_TREE TEXT 0 "i";
+    PG_NDISTINCT TEXT 1 "i";
+    PG_DEPENDENCIES TEXT 1 "i";
+    PG_MCV_LIST BYTEA 0 "i";
+    PG_MCV_LIST TEXT 1 "i";
     TEXT CHAR 944 "a";
     TEXT NAME 407 "i";
     TEXT BPCHAR 0 "i";

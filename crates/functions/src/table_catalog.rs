@@ -72,11 +72,12 @@ functions! {
     3162 "pg_collation_for" (ANY) TEXT "sn" session Catalog::Nothing;
     3298 "row_security_active" (OID) BOOL "s" session Catalog::RowSecurityActive;
     3299 "row_security_active" (TEXT) BOOL "s" session Catalog::RowSecurityActive;
-    3403 "pg_statistics_obj_is_visible" (OID) BOOL "s" session Catalog::IsBuiltInVisible;
+    3403 "pg_statistics_obj_is_visible" (OID) BOOL "s" session Catalog::IsStatisticsVisible;
     3408 "pg_get_partition_constraintdef" (OID) TEXT "s" session Catalog::PartitionConstraint;
-    3415 "pg_get_statisticsobjdef" (OID) TEXT "s" session Catalog::Nothing;
+    3415 "pg_get_statisticsobjdef" (OID) TEXT "s" session Catalog::StatisticsDefinition;
     3424 "pg_partition_root" (REGCLASS) REGCLASS "i" system::partition_root;
     3425 "pg_partition_ancestors" (REGCLASS) REGCLASS "v" set system::partition_ancestors;
+    3427 "pg_mcv_list_items" (PG_MCV_LIST) RECORD "s" records mcv_list::ITEMS;
     3448 "pg_collation_actual_version" (OID) TEXT "v" session Catalog::CollationVersion;
     3476 "to_regoperator" (TEXT) REGOPERATOR "s" session Catalog::OidOfName;
     3479 "to_regprocedure" (TEXT) REGPROCEDURE "s" session Catalog::OidOfName;

@@ -193,7 +193,8 @@ functions! {
     5060 "pg_current_xact_id_if_assigned" () XID8 "s" session Transaction::XidIfAssigned;
     5066 "pg_xact_status" (XID8) TEXT "v" session Transaction::Status;
     6121 "pg_relation_is_publishable" (REGCLASS) BOOL "s" session Catalog::IsPublishable;
-    6174 "pg_get_statisticsobjdef_columns" (OID) TEXT "s" session Catalog::Nothing;
+    6173 "pg_get_statisticsobjdef_expressions" (OID) TEXT_ARRAY "s" session Catalog::StatisticsExpressions;
+    6174 "pg_get_statisticsobjdef_columns" (OID) TEXT "s" session Catalog::StatisticsColumns;
     3436 "pg_promote" (BOOL INT4) BOOL "v2" session Cluster::PromoteAlone;
     3528 "enum_first" (ANYENUM) ANYENUM "sn" enums::first;
     3529 "enum_last" (ANYENUM) ANYENUM "sn" enums::last;

@@ -21,6 +21,7 @@ pub mod program;
 mod routine;
 mod same;
 mod settled;
+mod together;
 pub mod trigger;
 mod uses;
 mod window;
@@ -46,6 +47,7 @@ pub use literal::{Literal, Taken};
 pub use narrow::narrow_below;
 pub use program::{compile, Program};
 pub use routine::{OwnTest, RoutineCall};
+pub use together::KnownTogether;
 pub use uses::Uses;
 pub use window::{
     Bound, Exclusion, Frame, FrameMode, WindowCall, WindowFunctionPlan, WindowName, WindowPlan,
@@ -272,6 +274,8 @@ pub struct Scan {
     /// The computed indexes of the table; once its conditions are known, those that have every row
     /// which meets them.
     pub computed: Option<Rc<[ComputedAccess]>>,
+    /// What is known of several of the table's columns together.
+    pub together: Option<Rc<[KnownTogether]>>,
     /// What was expected of it when it was planned.
     pub expected: Option<Box<Expected>>,
     /// What the statement calls the table, if not by its name.

@@ -39,7 +39,7 @@ use crate::Failure;
 /// format 12: the types of extensions `vector` and `ltree`, in rows and keys; format 13: collations of ICU and
 /// of one's own; format 14: large objects, operators of one's own, and
 /// tables that inherit from others; format 15: points and other shapes, amounts of money; format 16: rules; format 17: how columns are kept, indexes
-/// that are clustered on, tables of types; format 18: what is told of rows that change).
+/// that are clustered on, tables of types; format 18: what is told of rows that change, extended statistics).
 /// `tests/directories` keeps a directory of an older format for each raise from format 4 on.
 pub const FORMAT: u32 = 18;
 

@@ -492,7 +492,7 @@ pub fn decode_column(kind: TypeId, typmod: i32, bytes: &[u8]) -> Result<Datum> {
         TypeId::FLOAT4 => Datum::Float4(f32::from_be_bytes(fixed(bytes)?)),
         TypeId::FLOAT8 => Datum::Float8(f64::from_be_bytes(fixed(bytes)?)),
         TypeId::NUMERIC => Datum::Numeric(decode_numeric(bytes)?),
-        TypeId::BYTEA => Datum::bytea(bytes),
+        TypeId::BYTEA | TypeId::PG_MCV_LIST => Datum::bytea(bytes),
         TypeId::JSONB => Datum::Jsonb(Arc::from(bytes)),
         TypeId::HSTORE => Datum::Hstore(Arc::from(bytes)),
         _ if kind.is_vector() => super::vectors::of_column(kind, bytes)?,

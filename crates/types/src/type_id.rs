@@ -235,6 +235,8 @@ impl TypeId {
     pub const NONE: TypeId = TypeId(0);
     /// `text[]`.
     pub const TEXT_ARRAY: TypeId = TypeId(1009);
+    /// `boolean[]`.
+    pub const BOOL_ARRAY: TypeId = TypeId(1000);
     /// `cstring[]`.
     pub const CSTRING_ARRAY: TypeId = TypeId(1263);
     /// `name[]`.
@@ -422,6 +424,9 @@ impl TypeId {
                 | TypeId::REFCURSOR
                 | TypeId::LQUERY
                 | TypeId::LTXTQUERY
+                | TypeId::PG_NDISTINCT
+                | TypeId::PG_DEPENDENCIES
+                | TypeId::PG_MCV_LIST
         ) && !of.is_geometric()
     }
 
@@ -435,6 +440,9 @@ impl TypeId {
                 | TypeId::REFCURSOR
                 | TypeId::LQUERY
                 | TypeId::LTXTQUERY
+                | TypeId::PG_NDISTINCT
+                | TypeId::PG_DEPENDENCIES
+                | TypeId::PG_MCV_LIST
         ) && !of.is_geometric()
     }
 
@@ -498,6 +506,8 @@ impl TypeId {
                 | TypeId::UNKNOWN
                 | TypeId::CSTRING
                 | TypeId::PG_NODE_TREE
+                | TypeId::PG_NDISTINCT
+                | TypeId::PG_DEPENDENCIES
                 | TypeId::ACLITEM
                 | TypeId::JSON
                 | TypeId::JSONPATH

@@ -12,9 +12,12 @@ use crate::index_form::IndexForm;
 use crate::{
     Column, Index, IndexedColumn, RelationKind, Table, INFORMATION_SCHEMA, PG_CATALOG, SUPERUSER,
 };
-use types::TypeId;
+use types::{OwnKind, TypeId};
 
 const LISTED: &str = include_str!("relations.txt");
+
+/// The oid of `pg_statistic`.
+const PG_STATISTIC: u32 = 2_619;
 
 /// One relation.
 pub struct Relation {
@@ -98,10 +101,18 @@ fn read_column(column: &str) -> Column {
     };
     Column {
         name: name.to_owned(),
-        type_id: TypeId::by_name(ty).unwrap_or_else(|| panic!("type {ty}")),
+        type_id: type_named(ty).unwrap_or_else(|| panic!("type {ty}")),
         typmod,
         not_null,
         ..Column::default()
+    }
+}
+
+fn type_named(name: &str) -> Option<TypeId> {
+    match name {
+        // The rows of a relation that stands in front.
+        "_pg_statistic" => TypeId::own(OwnKind::Row, PG_STATISTIC)?.array_of(),
+        name => TypeId::by_name(name),
     }
 }
 

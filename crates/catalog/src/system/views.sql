@@ -92,6 +92,61 @@ from pg_statistic s join pg_class c on c.oid = s.starelid
 where not a.attisdropped and has_column_privilege(c.oid, a.attnum, 'select')
   and (c.relrowsecurity = false or not row_security_active(c.oid))
 
+-- pg_catalog.pg_stats_ext
+select cn.nspname as schemaname, c.relname as tablename, sn.nspname as statistics_schemaname,
+  s.stxname as statistics_name, pg_get_userbyid(s.stxowner) as statistics_owner,
+  (select array_agg(a.attname order by a.attnum) from pg_attribute a
+    where a.attrelid = s.stxrelid and a.attnum = any (s.stxkeys)) as attnames,
+  pg_get_statisticsobjdef_expressions(s.oid) as exprs, s.stxkind as kinds, sd.stxdinherit as inherited,
+  sd.stxdndistinct as n_distinct, sd.stxddependencies as dependencies, m.most_common_vals,
+  m.most_common_val_nulls, m.most_common_freqs, m.most_common_base_freqs
+from pg_statistic_ext s join pg_class c on c.oid = s.stxrelid
+  join pg_statistic_ext_data sd on s.oid = sd.stxoid
+  left join pg_namespace cn on cn.oid = c.relnamespace
+  left join pg_namespace sn on sn.oid = s.stxnamespace
+  left join lateral (select array_agg(i.values) as most_common_vals, array_agg(i.nulls) as
+    most_common_val_nulls, array_agg(i.frequency) as most_common_freqs,
+    array_agg(i.base_frequency) as most_common_base_freqs
+    from pg_mcv_list_items(sd.stxdmcv) i) m on sd.stxdmcv is not null
+where pg_has_role(c.relowner, 'USAGE') and (c.relrowsecurity = false or not row_security_active(c.oid))
+
+-- pg_catalog.pg_stats_ext_exprs
+select cn.nspname as schemaname, c.relname as tablename, sn.nspname as statistics_schemaname,
+  s.stxname as statistics_name, pg_get_userbyid(s.stxowner) as statistics_owner, stat.expr,
+  sd.stxdinherit as inherited, (stat.a).stanullfrac as null_frac, (stat.a).stawidth as avg_width,
+  (stat.a).stadistinct as n_distinct,
+  case when (stat.a).stakind1 = 1 then (stat.a).stavalues1 when (stat.a).stakind2 = 1 then (stat.a).stavalues2
+    when (stat.a).stakind3 = 1 then (stat.a).stavalues3 when (stat.a).stakind4 = 1 then (stat.a).stavalues4
+    when (stat.a).stakind5 = 1 then (stat.a).stavalues5 end as most_common_vals,
+  case when (stat.a).stakind1 = 1 then (stat.a).stanumbers1 when (stat.a).stakind2 = 1 then
+    (stat.a).stanumbers2 when (stat.a).stakind3 = 1 then (stat.a).stanumbers3 when (stat.a).stakind4 = 1
+    then (stat.a).stanumbers4 when (stat.a).stakind5 = 1 then (stat.a).stanumbers5 end as most_common_freqs,
+  case when (stat.a).stakind1 = 2 then (stat.a).stavalues1 when (stat.a).stakind2 = 2 then (stat.a).stavalues2
+    when (stat.a).stakind3 = 2 then (stat.a).stavalues3 when (stat.a).stakind4 = 2 then (stat.a).stavalues4
+    when (stat.a).stakind5 = 2 then (stat.a).stavalues5 end as histogram_bounds,
+  case when (stat.a).stakind1 = 3 then (stat.a).stanumbers1[1] when (stat.a).stakind2 = 3 then
+    (stat.a).stanumbers2[1] when (stat.a).stakind3 = 3 then (stat.a).stanumbers3[1] when (stat.a).stakind4 =
+    3 then (stat.a).stanumbers4[1] when (stat.a).stakind5 = 3 then (stat.a).stanumbers5[1] end as
+    correlation,
+  case when (stat.a).stakind1 = 4 then (stat.a).stavalues1 when (stat.a).stakind2 = 4 then (stat.a).stavalues2
+    when (stat.a).stakind3 = 4 then (stat.a).stavalues3 when (stat.a).stakind4 = 4 then (stat.a).stavalues4
+    when (stat.a).stakind5 = 4 then (stat.a).stavalues5 end as most_common_elems,
+  case when (stat.a).stakind1 = 4 then (stat.a).stanumbers1 when (stat.a).stakind2 = 4 then
+    (stat.a).stanumbers2 when (stat.a).stakind3 = 4 then (stat.a).stanumbers3 when (stat.a).stakind4 = 4
+    then (stat.a).stanumbers4 when (stat.a).stakind5 = 4 then (stat.a).stanumbers5 end as
+    most_common_elem_freqs,
+  case when (stat.a).stakind1 = 5 then (stat.a).stanumbers1 when (stat.a).stakind2 = 5 then
+    (stat.a).stanumbers2 when (stat.a).stakind3 = 5 then (stat.a).stanumbers3 when (stat.a).stakind4 = 5
+    then (stat.a).stanumbers4 when (stat.a).stakind5 = 5 then (stat.a).stanumbers5 end as
+    elem_count_histogram
+from pg_statistic_ext s join pg_class c on c.oid = s.stxrelid
+  left join pg_statistic_ext_data sd on s.oid = sd.stxoid
+  left join pg_namespace cn on cn.oid = c.relnamespace
+  left join pg_namespace sn on sn.oid = s.stxnamespace
+  join lateral (select unnest(pg_get_statisticsobjdef_expressions(s.oid)) as expr,
+    unnest(sd.stxdexpr) as a) stat on stat.expr is not null
+where pg_has_role(c.relowner, 'USAGE') and (c.relrowsecurity = false or not row_security_active(c.oid))
+
 -- pg_catalog.pg_indexes
 select n.nspname as schemaname, c.relname as tablename, i.relname as indexname,
   pg_get_indexdef(i.oid) as indexdef

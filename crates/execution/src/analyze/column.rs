@@ -26,7 +26,7 @@ use types::{compare, Datum, TypeId};
 pub const WIDTH_MAX: usize = 1_024;
 
 /// What comparing two values counts for, in the units of [`coro::work`].
-const COMPARE_WORK: usize = 32;
+pub(super) const COMPARE_WORK: usize = 32;
 
 /// Of which rows the values of a column are.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +43,8 @@ pub struct Sampled {
 #[derive(Debug)]
 pub struct Values {
     type_id: TypeId,
+    /// Whether they are computed, so that none is as short as it would be in a row.
+    computed: bool,
     nulls: usize,
     others: usize,
     width: f64,
@@ -56,11 +58,20 @@ impl Values {
     pub fn new(type_id: TypeId) -> Values {
         Values {
             type_id,
+            computed: false,
             nulls: 0,
             others: 0,
             width: 0.0,
             too_wide: 0,
             kept: Vec::new(),
+        }
+    }
+
+    /// None yet, of an expression of that type.
+    pub fn of_expression(type_id: TypeId) -> Values {
+        Values {
+            computed: true,
+            ..Values::new(type_id)
         }
     }
 
@@ -72,7 +83,8 @@ impl Values {
         }
         self.others += 1;
         let width = width(self.type_id, &value);
-        self.width += width.stored as f64;
+        let has_raw = self.computed && width.raw != usize::MAX;
+        self.width += if has_raw { width.raw } else { width.stored } as f64;
         if width.raw > WIDTH_MAX {
             self.too_wide += 1;
         } else if self.type_id.is_sortable() && self.type_id.has_equality() {

@@ -3,13 +3,15 @@
 //!
 //! ```text
 //! sample ([`Sample`])   300 rows for each value or bound that is to be kept at most
-//!   └─ each column      its values, sorted ([`column`]) → catalog::statistics
+//!   ├─ each column      its values, sorted ([`column`]) → catalog::statistics
+//!   └─ several columns  their values row by row ([`together`]) → catalog::extended
 //! ```
 //! What is computed is what PostgreSQL computes of the same sample, so that a table which is sampled
 //! whole has the same statistics there and here.
 
 pub mod column;
 mod sample;
+pub mod together;
 
 pub use sample::{Sample, SAMPLE_BYTES_MAX};
 

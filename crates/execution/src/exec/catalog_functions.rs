@@ -16,8 +16,9 @@ use base::{Error, Result, SqlState};
 use super::session_functions::schemas;
 use super::{
     index_text, large_objects, partition, partition_text, privilege_functions, routine_text,
-    rule_text, sequences, trigger_text, Exec,
+    rule_text, sequences, statistics_text, trigger_text, Exec,
 };
+use catalog::access::{Guarded, Privileges};
 use catalog::cluster::Address;
 use catalog::depend::finds_routines;
 use catalog::layout::FIRST_USER_OID;
@@ -71,6 +72,20 @@ pub(super) fn call(
             }
             None => Ok(Datum::Null),
         },
+        Asked::IsStatisticsVisible => Ok(match catalog.extended(oid) {
+            Some(known) => {
+                let (mut path, role) = (search_path(cx), cx.role());
+                path.retain(|schema| {
+                    catalog.holds(role, Guarded::Schema, *schema, Privileges::USAGE)
+                });
+                let found = catalog.visible_extended(&path, &known.name);
+                Datum::Bool(found.is_some_and(|found| found.oid == oid))
+            }
+            None => Datum::Null,
+        }),
+        Asked::StatisticsDefinition => statistics_text::definition(cx, oid),
+        Asked::StatisticsColumns => statistics_text::columns(cx, oid),
+        Asked::StatisticsExpressions => statistics_text::expressions(cx, oid),
         Asked::CollationVersion => match catalog.collation(oid) {
             Some(known) if !known.is_bytewise() => Ok(Datum::text(collator::VERSION)),
             Some(_) => Ok(Datum::Null),
@@ -290,7 +305,7 @@ fn visible(cx: &Exec<'_>, table: &Table) -> bool {
 }
 
 /// The name of a relation, with its schema where the search path does not find it.
-fn shown_name(cx: &Exec<'_>, table: &Table) -> String {
+pub(super) fn shown_name(cx: &Exec<'_>, table: &Table) -> String {
     match visible(cx, table) {
         true => quote_identifier(&table.name),
         false => qualified_name(cx.catalog, table),
@@ -571,7 +586,7 @@ fn put_deferral(deferrable: bool, initially_deferred: bool, out: &mut String) {
 
 /// `acldefault`: the privileges of an object of which nothing was said.
 fn default_privileges(catalog: &Catalog, args: &[Datum]) -> Result<Datum> {
-    use catalog::access::{default_acl, Guarded};
+    use catalog::access::default_acl;
     let Datum::Char(letter) = args[0] else {
         return Ok(Datum::Null);
     };
@@ -703,6 +718,9 @@ fn describe(cx: &Exec<'_>, args: &[Datum]) -> Datum {
         }
         (Address::OPERATOR, _) if cx.catalog.own_operator(object).is_some() => {
             Object::Operator(object)
+        }
+        (Address::STATISTIC_EXT, _) if cx.catalog.extended(object).is_some() => {
+            Object::Statistics(object)
         }
         _ => return Datum::Null,
     };

@@ -81,6 +81,7 @@ mod spilled_join;
 mod staged;
 mod statements;
 pub mod statistics;
+mod statistics_text;
 pub mod subquery;
 pub mod trigger;
 mod trigger_text;

@@ -33,6 +33,7 @@ mod audit;
 mod builtin;
 mod cluster;
 mod counts;
+mod extended;
 mod extensions;
 mod large_objects;
 mod locks;
@@ -114,6 +115,7 @@ fn of_catalog(table: &Arc<Table>, catalog: &Catalog) -> Arc<Kept> {
         let mut rows = Rows::new(table);
         let made = objects::ROWS.iter().chain(roles::ROWS);
         let made = made.chain(routines::ROWS).chain(statistics::ROWS);
+        let made = made.chain(extended::ROWS);
         let made = made.chain(extensions::MADE);
         for (_, make) in made.filter(|known| known.0 == table.name) {
             make(catalog, &mut rows);

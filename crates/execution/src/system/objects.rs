@@ -794,6 +794,7 @@ fn address(catalog: &Catalog, object: Object) -> (u32, u32, usize) {
         Object::Cast(oid) => (Address::CAST, oid, 0),
         Object::Collation(oid) => (Address::COLLATION, oid, 0),
         Object::Operator(oid) => (Address::OPERATOR, oid, 0),
+        Object::Statistics(oid) => (Address::STATISTIC_EXT, oid, 0),
     }
 }
 

@@ -51,13 +51,29 @@ fn statistics(catalog: &Catalog, rows: &mut Rows) {
     for table in catalog.tables.iter().filter(|table| table.kind.has_rows()) {
         for place in 0..table.columns.len() {
             if let Some(found) = catalog.column_statistics(table, place) {
-                put(table, place, found, rows);
+                put_column(table, place, found, rows);
             }
         }
     }
 }
 
-fn put(table: &Table, place: usize, found: &ColumnStatistics, rows: &mut Rows) {
+fn put_column(table: &Table, place: usize, found: &ColumnStatistics, rows: &mut Rows) {
+    let of = [
+        ("starelid", oid(table.oid)),
+        ("staattnum", small(place + 1)),
+        ("stainherit", flag(false)),
+    ];
+    put(found, &of, table.columns[place].collation, rows);
+}
+
+/// Puts the row of what was found, after these of its columns; of values with a collation, or 0 for that of
+/// their type.
+pub(super) fn put(
+    found: &ColumnStatistics,
+    of: &[(&'static str, Datum)],
+    collation: u32,
+    rows: &mut Rows,
+) {
     let floats = |values: &[f32]| {
         let values = values.iter().map(|value| Datum::Float4(*value));
         array(TypeId::FLOAT4, values.collect())
@@ -75,22 +91,17 @@ fn put(table: &Table, place: usize, found: &ColumnStatistics, rows: &mut Rows) {
     if let Some(correlation) = found.correlation {
         slots.push((CORRELATION, "<", floats(&[correlation]), Datum::Null));
     }
-    let collation = match (
-        collation::of_type(found.type_id),
-        table.columns[place].collation,
-    ) {
+    let collation = match (collation::of_type(found.type_id), collation) {
         (0, _) => 0,
         (usual, 0) => usual,
         (_, own) => own,
     };
-    let mut row = vec![
-        ("starelid", oid(table.oid)),
-        ("staattnum", small(place + 1)),
-        ("stainherit", flag(false)),
+    let mut row = of.to_vec();
+    row.extend([
         ("stanullfrac", Datum::Float4(found.null_fraction)),
         ("stawidth", int(found.width)),
         ("stadistinct", Datum::Float4(found.distinct)),
-    ];
+    ]);
     for (names, (kind, operator, numbers, values)) in SLOTS.iter().zip(slots) {
         let found = resolve_operator(operator, found.type_id, found.type_id);
         let operator = found.map_or(0, |found| found.operator.oid);

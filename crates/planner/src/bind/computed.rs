@@ -19,7 +19,8 @@ use crate::logical::{columns_of, conjuncts};
 use crate::paths::implies::normal;
 use crate::plan::compile;
 use crate::plan::{ComputedAccess, Expr, ExprKind, How};
-use crate::plan::{EntryRule, KeyValue};
+use crate::plan::{EntryRule, KeyValue, KnownTogether};
+use catalog::extended::Expression;
 use catalog::{Computed, Index, KeyOrder, KeySource, Table, Uses};
 use functions::{Coercion, Volatility};
 use types::{self, TypeId};
@@ -187,6 +188,68 @@ impl Binder<'_> {
             columns: columns_of(&key),
             uses: recorded.uses(),
         })
+    }
+
+    /// Binds an expression that extended statistics are to be about, as it is written; the place of a column
+    /// that is all of it.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn check_statistics_expression(
+        &mut self,
+        table: &Arc<Table>,
+        node: &Node,
+    ) -> Result<Checked<std::result::Result<usize, Expression>>> {
+        let scope = target_scope(table, &table.name);
+        let bound = self.node(node, &scope, Place::STATISTICS)?;
+        let bound = self.settle(bound)?;
+        let columns = columns_of(&bound);
+        if let ExprKind::Column(place) = bound.kind {
+            return Ok(Checked {
+                kept: Ok(place),
+                columns,
+                uses: Vec::new(),
+            });
+        }
+        let (text, recorded) = self.fixed_part(node, |binder, node| {
+            let bound = binder.node(node, &scope, Place::STATISTICS)?;
+            binder.settle(bound).map(drop)
+        })?;
+        let expression = Expression {
+            text,
+            type_id: bound.ty,
+            typmod: bound.typmod,
+            uses: columns.clone(),
+        };
+        Ok(Checked {
+            kept: Err(expression),
+            columns,
+            uses: recorded.uses(),
+        })
+    }
+
+    /// What is known of several columns of a table together, as the planner sees it; none if nothing is.
+    pub(super) fn known_together(
+        &mut self,
+        table: &Arc<Table>,
+    ) -> Result<Option<Rc<[KnownTogether]>>> {
+        let catalog = self.cx.catalog;
+        let mut known = Vec::new();
+        for made in catalog.extended_of(table.oid) {
+            let Some(found) = catalog.gathered(made) else {
+                continue;
+            };
+            let mut expressions = Vec::with_capacity(made.expressions.len());
+            for expression in &made.expressions {
+                expressions.push(self.index_expression(table, &expression.text)?);
+            }
+            known.push(KnownTogether {
+                made: made.clone(),
+                found: found.clone(),
+                expressions,
+            });
+        }
+        Ok((!known.is_empty()).then(|| known.into()))
     }
 
     /// Binds the condition of an index, as it is written.

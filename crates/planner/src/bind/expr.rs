@@ -143,6 +143,12 @@ impl Place {
         ..Place::plain("index expressions")
     };
 
+    /// What extended statistics are about.
+    pub const STATISTICS: Place = Place {
+        no_subquery: Some("statistics expression"),
+        ..Place::plain("statistics expressions")
+    };
+
     /// The condition of an index.
     pub const INDEX_CONDITION: Place = Place {
         no_subquery: Some("index predicate"),

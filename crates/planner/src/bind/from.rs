@@ -242,6 +242,7 @@ impl Binder<'_> {
             None => self.computed_access(&table)?,
             Some(_) => None,
         };
+        let together = self.known_together(&table)?;
         let scan = Scan {
             table,
             index: None,
@@ -256,6 +257,7 @@ impl Binder<'_> {
             current_of: None,
             backward: false,
             computed,
+            together,
             expected: None,
             alias: called,
         };

@@ -71,6 +71,7 @@ impl Binder<'_> {
             columns: column_map(top, table)?,
             has_more: live(table) > live(top),
             computed: self.computed_access(&shown)?,
+            together: self.known_together(&shown)?,
             table: shown,
             levels,
         })

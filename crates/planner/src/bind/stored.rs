@@ -93,6 +93,11 @@ pub fn policy_node(condition: &str) -> String {
 /// if it is on columns alone.
 pub fn index_keys_node(computed: &Computed) -> Option<String> {
     let texts: Vec<_> = computed.keys.iter().filter_map(|key| key.text()).collect();
+    keys_node(&texts)
+}
+
+/// Expressions over a table as a `pg_node_tree`, in the same form; none if there are none.
+pub fn keys_node(texts: &[&str]) -> Option<String> {
     let lengths: Vec<_> = texts.iter().map(|text| text.len().to_string()).collect();
     let node = format!("{{KEYS {}}} {}", lengths.join(","), texts.concat());
     (!texts.is_empty()).then_some(node)
@@ -204,13 +209,38 @@ pub fn index_key(
     text: &str,
     pretty: bool,
 ) -> Result<(String, bool)> {
-    let (eval, style) = (
-        cx.eval,
-        Style {
-            pretty,
-            ..Style::default()
-        },
-    );
+    let style = Style {
+        pretty,
+        ..Style::default()
+    };
+    part(cx, table, text, style)
+}
+
+/// The text of an expression that statistics are about, in pretty style and on one line, and whether it
+/// looks like a call.
+///
+/// # Errors
+/// As [`index_key`].
+pub fn statistics_part(
+    cx: BindContext<'_>,
+    table: &Arc<Table>,
+    text: &str,
+) -> Result<(String, bool)> {
+    let style = Style {
+        pretty: true,
+        flat: true,
+        ..Style::default()
+    };
+    part(cx, table, text, style)
+}
+
+fn part(
+    cx: BindContext<'_>,
+    table: &Arc<Table>,
+    text: &str,
+    style: Style,
+) -> Result<(String, bool)> {
+    let eval = cx.eval;
     parser::large_stack(|| {
         let bound = Binder::new(cx, Vec::new(), false).index_expression(table, text)?;
         let shown = expression(&bound, &Columns(table), eval, style, false)?;

@@ -19,13 +19,25 @@ use types::{Category, Datum, TypeId};
 
 use super::estimate::{DISTINCT_UNKNOWN, EQUAL, LIST_UNKNOWN, ONE_SIDE, SUBQUERY, TRUTH, UNKNOWN};
 use super::selectivity::{self, Facts, Inequality};
+use super::together;
 use crate::logical::conjuncts;
-use crate::plan::{Expr, ExprKind, Func, SubKind};
+use crate::plan::{Expr, ExprKind, Func, KnownTogether, SubKind};
 
 /// What is known of the columns of a row.
 pub(super) trait Columns {
     /// Of the column at a place.
     fn facts(&self, place: usize) -> Option<Facts>;
+
+    /// Of an expression over columns, with a place that nothing else has.
+    fn expression(&self, expr: &Expr) -> Option<(usize, Facts)> {
+        let _ = expr;
+        None
+    }
+
+    /// What is known of several columns together.
+    fn together(&self) -> &[KnownTogether] {
+        &[]
+    }
 
     /// Whether something is chosen by what is found out, so that literals are looked at.
     fn chooses(&self) -> bool {
@@ -56,9 +68,22 @@ struct Side {
 pub(super) fn selectivity(conditions: &[Expr], columns: &dyn Columns) -> f64 {
     let all = conditions.iter().cloned();
     let all: Vec<Expr> = all.flat_map(|one| conjuncts(Some(one))).collect();
+    let all: Vec<&Expr> = all.iter().collect();
+    if columns.together().is_empty() {
+        return each_of(&all, columns);
+    }
+    let all = together::apart(&all);
+    let all: Vec<&Expr> = all.iter().collect();
+    let (known, others) = together::all_of(&all, columns);
+    known * each_of(&others, columns)
+}
+
+/// The same, where nothing is known of several columns together: ranges aside, conditions have nothing to
+/// do with one another.
+pub(super) fn each_of(conditions: &[&Expr], columns: &dyn Columns) -> f64 {
     let mut product = 1.0;
     let mut sides: Vec<Side> = Vec::new();
-    for condition in &all {
+    for condition in conditions {
         let Some((side, facts)) = side_of(condition, columns) else {
             product *= of_condition(condition, columns);
             continue;
@@ -112,7 +137,11 @@ pub(super) fn is_known(condition: &Expr, columns: &dyn Columns) -> bool {
 
 /// The value of a constant, if the plan may rest on it: `matters` says whether another value would
 /// tell something else.
-fn value_of<'e>(expr: &'e Expr, columns: &dyn Columns, matters: bool) -> Option<&'e Datum> {
+pub(super) fn value_of<'e>(
+    expr: &'e Expr,
+    columns: &dyn Columns,
+    matters: bool,
+) -> Option<&'e Datum> {
     match &expr.bare().kind {
         // Numbers are compared by value, whatever their types.
         ExprKind::Coerce(inner, _) if is_number(expr.ty) && is_number(inner.ty) => {
@@ -132,7 +161,7 @@ fn is_number(ty: TypeId) -> bool {
 }
 
 /// A list, as it is before its elements get another type.
-fn elements_of(list: &Expr) -> &Expr {
+pub(super) fn elements_of(list: &Expr) -> &Expr {
     match &list.kind {
         ExprKind::Coerce(inner, _) if inner.ty.array_element().is_some() => elements_of(inner),
         _ => list,
@@ -143,12 +172,12 @@ fn elements_of(list: &Expr) -> &Expr {
 fn facts_of(expr: &Expr, columns: &dyn Columns) -> Option<(usize, Facts)> {
     match expr.bare().kind {
         ExprKind::Column(place) => Some((place, columns.facts(place)?)),
-        _ => None,
+        _ => columns.expression(expr),
     }
 }
 
 #[derive(Clone, Copy)]
-enum Operator {
+pub(super) enum Operator {
     Equal,
     Differ,
     Order(Inequality),
@@ -162,7 +191,7 @@ const LIKE: [u32; 2] = [850, 1_631];
 const UNLIKE: [u32; 2] = [851, 1_632];
 
 impl Operator {
-    fn of(function: Func, left: TypeId, right: TypeId) -> Operator {
+    pub(super) fn of(function: Func, left: TypeId, right: TypeId) -> Operator {
         let oid = function.0.oid;
         let is = |name: &&str| {
             let found = resolve_operator(name, left, right);
@@ -183,14 +212,14 @@ impl Operator {
 }
 
 /// A call of an operator with two sides.
-struct Comparison<'e> {
-    operator: Operator,
-    left: &'e Expr,
-    right: &'e Expr,
+pub(super) struct Comparison<'e> {
+    pub(super) operator: Operator,
+    pub(super) left: &'e Expr,
+    pub(super) right: &'e Expr,
 }
 
 impl<'e> Comparison<'e> {
-    fn of(condition: &'e Expr) -> Option<Comparison<'e>> {
+    pub(super) fn of(condition: &'e Expr) -> Option<Comparison<'e>> {
         let ExprKind::Call(function, args, types) = &condition.kind else {
             return None;
         };
@@ -259,14 +288,20 @@ fn equal(facts: &Facts, value: &Expr, columns: &dyn Columns) -> f64 {
     selectivity::equal(facts, value_of(value, columns, facts.is_skewed()))
 }
 
-fn of_condition(condition: &Expr, columns: &dyn Columns) -> f64 {
+pub(super) fn of_condition(condition: &Expr, columns: &dyn Columns) -> f64 {
     match &condition.kind {
         ExprKind::Const(Datum::Bool(true), _) => 1.0,
         ExprKind::Const(..) => 0.0,
         ExprKind::And(parts) => selectivity(parts, columns),
         ExprKind::Or(parts) => {
-            let none = parts.iter().map(|part| 1.0 - of_condition(part, columns));
-            1.0 - none.product::<f64>()
+            let parts: Vec<&Expr> = parts.iter().collect();
+            let (known, others) = match columns.together().is_empty() {
+                true => (0.0, parts),
+                false => together::any_of(&parts, columns),
+            };
+            let none = others.iter();
+            let none = none.map(|part| 1.0 - of_condition(part, columns));
+            1.0 - (1.0 - known) * none.product::<f64>()
         }
         ExprKind::Not(part) => 1.0 - of_condition(part, columns),
         ExprKind::IsNull(of, wanted) => match (facts_of(of, columns), *wanted) {
@@ -277,6 +312,10 @@ fn of_condition(condition: &Expr, columns: &dyn Columns) -> f64 {
         ExprKind::Column(place) if condition.ty == TypeId::BOOL => {
             let facts = columns.facts(*place);
             facts.map_or(TRUTH, |facts| selectivity::truth(&facts, Some(true)))
+        }
+        _ if condition.ty == TypeId::BOOL && columns.expression(condition).is_some() => {
+            let facts = columns.expression(condition);
+            facts.map_or(TRUTH, |(_, facts)| selectivity::truth(&facts, Some(true)))
         }
         ExprKind::IsTruth(of, wanted, negated) => is_truth(of, *wanted, *negated, columns),
         ExprKind::AnyArray(..) => of_list(condition, columns),
@@ -342,17 +381,25 @@ fn of_list(condition: &Expr, columns: &dyn Columns) -> f64 {
         ExprKind::Const(Datum::Array(array), _) => array.elements.len(),
         _ => LIST_UNKNOWN,
     };
-    let (Some((_, facts)), Operator::Equal | Operator::Differ) = (known, operator) else {
+    let is_known = matches!(
+        operator,
+        Operator::Equal | Operator::Differ | Operator::Order(_)
+    );
+    let (Some((_, facts)), true) = (known, is_known) else {
         return match *all {
             true => UNKNOWN,
             false => (count as f64 * EQUAL).min(0.5),
         };
     };
     let one = |value: Option<&Datum>| match operator {
+        Operator::Order(order) => match value {
+            Some(value) => selectivity::inequality(&facts, order, value),
+            None => ONE_SIDE,
+        },
         Operator::Differ => selectivity::differs(&facts, value),
         _ => selectivity::equal(&facts, value),
     };
-    let skewed = facts.is_skewed();
+    let skewed = facts.is_skewed() || matches!(operator, Operator::Order(_));
     let each: Vec<f64> = match &list.kind {
         ExprKind::Array(elements, _) => {
             let values = elements.iter().map(|of| value_of(of, columns, skewed));

@@ -8,14 +8,18 @@
 //! How often conditions hold is found out by [`super::conditions`]; where ANALYZE has not looked, it is the
 //! constants here, which PostgreSQL takes where it knows no better.
 
+use catalog::extended::PARTS_MAX;
 use catalog::Table;
 use functions::resolve_operator;
 
 use super::access::{reach_of, Reach};
 use super::conditions::{self, Columns};
 use super::selectivity::{groups, Facts};
+use super::together::distinct_together;
 use super::{Methods, Planner};
-use crate::plan::{Expected, Expr, ExprKind, JoinKind, Plan, Program, Scan, SubQuery};
+use crate::plan::{
+    Expected, Expr, ExprKind, JoinKind, KnownTogether, Plan, Program, Scan, SubQuery,
+};
 use types::TypeId;
 
 /// Reading a row in passing.
@@ -90,6 +94,26 @@ pub(super) struct ScanColumns<'a> {
 impl Columns for ScanColumns<'_> {
     fn facts(&self, place: usize) -> Option<Facts> {
         self.planner.facts(&self.scan.table, place)
+    }
+
+    fn expression(&self, expr: &Expr) -> Option<(usize, Facts)> {
+        let known = self.together().iter().enumerate();
+        let mut found = known.filter_map(|(at, known)| {
+            let place = known.expression(expr)?;
+            let found = known.found.expressions.get(place)?.clone()?;
+            Some((usize::MAX - at * PARTS_MAX - place, found))
+        });
+        let (place, found) = found.next()?;
+        let facts = Facts {
+            found,
+            rows: self.planner.table_rows(self.scan),
+            unique: false,
+        };
+        Some((place, facts))
+    }
+
+    fn together(&self) -> &[KnownTogether] {
+        self.scan.together.as_deref().unwrap_or_default()
     }
 
     fn chooses(&self) -> bool {
@@ -349,13 +373,13 @@ impl Planner<'_> {
         columns: impl Iterator<Item = Option<usize>>,
         rows: f64,
     ) -> f64 {
-        let mut tables: Vec<(&Table, f64, Vec<f64>)> = Vec::new();
+        let mut tables: Vec<(&Scan, f64, Vec<(usize, f64)>)> = Vec::new();
         let mut truths = 1.0;
         for column in columns {
             let origin = column.and_then(|place| origin_of(input, place));
-            let known =
-                origin.and_then(|(scan, place)| Some((scan, self.facts(&scan.table, place)?)));
-            let Some((scan, facts)) = known else {
+            let known = origin
+                .and_then(|(scan, place)| Some((scan, place, self.facts(&scan.table, place)?)));
+            let Some((scan, place, facts)) = known else {
                 return (rows * 0.1).max(DISTINCT_UNKNOWN).min(rows);
             };
             // What the scan leaves of the table's rows leaves fewer values.
@@ -369,15 +393,19 @@ impl Planner<'_> {
                 truths *= distinct;
                 continue;
             }
-            let same = |known: &&mut (&Table, f64, Vec<f64>)| std::ptr::eq(known.0, &*scan.table);
+            let same = |known: &&mut (&Scan, f64, Vec<(usize, f64)>)| {
+                std::ptr::eq(&*known.0.table, &*scan.table)
+            };
             match tables.iter_mut().find(same) {
-                Some(table) => table.2.push(distinct),
-                None => tables.push((&scan.table, kept, vec![distinct])),
+                Some(table) => table.2.push((place, distinct)),
+                None => tables.push((scan, kept, vec![(place, distinct)])),
             }
         }
-        let of_table = |(table, kept, distinct): &(&Table, f64, Vec<f64>)| {
-            let all = self.known_rows(table);
-            groups(distinct, *kept, all.unwrap_or(*kept))
+        let of_table = |(scan, kept, columns): &(&Scan, f64, Vec<(usize, f64)>)| {
+            let all = self.known_rows(&scan.table);
+            let known = scan.together.as_deref().unwrap_or_default();
+            let distinct = distinct_together(known, columns);
+            groups(&distinct, *kept, all.unwrap_or(*kept))
         };
         let all: f64 = tables.iter().map(of_table).product();
         (all * truths).min(rows).max(1.0)

@@ -50,6 +50,7 @@ pub(crate) mod reduce;
 mod scalar;
 mod selectivity;
 mod single;
+mod together;
 
 pub use estimate::origin_of;
 pub use methods::Methods;

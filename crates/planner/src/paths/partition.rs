@@ -103,6 +103,7 @@ impl Planner<'_> {
                 Some(_) => Rc::new(RefCell::new(vec![true; leaf.table.columns.len()])),
             },
             computed: leaf.computed.clone(),
+            together: leaf.together.clone(),
             with_oid: true,
             partitions: None,
             alias: (called != leaf.table.name).then(|| called.into()),

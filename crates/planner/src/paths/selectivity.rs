@@ -13,7 +13,7 @@
 //! - Every answer lies from 0 to 1.
 //!
 //! # What it leaves out
-//! What columns have to do with one another: conditions on two of them are taken to be independent.
+//! What columns have to do with one another, which is for [`super::together`].
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -88,7 +88,7 @@ impl Inequality {
         matches!(self, Inequality::Greater | Inequality::Less)
     }
 
-    fn holds(self, order: Ordering) -> bool {
+    pub(super) fn holds(self, order: Ordering) -> bool {
         match self {
             Inequality::Less => order.is_lt(),
             Inequality::LessOrEqual => order.is_le(),
@@ -145,7 +145,7 @@ impl Facts {
 }
 
 /// The order of two values of which the first is of a column of that type, if they can be compared.
-fn order(type_id: TypeId, a: &Datum, b: &Datum) -> Option<Ordering> {
+pub(super) fn order(type_id: TypeId, a: &Datum, b: &Datum) -> Option<Ordering> {
     match std::mem::discriminant(a) == std::mem::discriminant(b) {
         true => Some(compare(type_id, a, b)),
         false => number(a)?.partial_cmp(&number(b)?),

@@ -15,7 +15,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::{ComputedAccess, Expr, Insert, Program, Row};
+use super::{ComputedAccess, Expr, Insert, KnownTogether, Program, Row};
 use catalog::partition::{place_of, Bound, ColumnMap};
 use catalog::Table;
 use types::{Datum, TypeId};
@@ -80,6 +80,8 @@ pub struct Leaf {
     pub has_more: bool,
     /// Its computed indexes.
     pub computed: Option<Rc<[ComputedAccess]>>,
+    /// What is known of several of its columns together.
+    pub together: Option<Rc<[KnownTogether]>>,
     /// The levels above it, and its place in each.
     pub levels: Vec<(Rc<Level>, usize)>,
 }

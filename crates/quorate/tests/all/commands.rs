@@ -53,7 +53,7 @@ fn a_damaged_or_foreign_directory_is_refused() {
         let said = failure(&[command], dir.path());
         assert_says(
             &said,
-            "is of format 99, and this version of Quorate knows formats 2 to 17",
+            "is of format 99, and this version of Quorate knows formats 2 to 18",
         );
     }
 }

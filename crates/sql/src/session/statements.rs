@@ -360,6 +360,10 @@ statements! {
             session.alter_routine(text, it);
 
         CreateCastStmt(it) => "CREATE CAST", DEFINITION, session.create_cast(it, sink);
+        CreateStatsStmt(it) => "CREATE STATISTICS", DEFINITION,
+            session.create_statistics(text, it, sink);
+        AlterStatsStmt(it) => "ALTER STATISTICS", DEFINITION,
+            session.alter_statistics_target(it, sink);
 
         // What every kind of object takes.
         DropStmt(it) => drop_command(it.remove_type), DEFINITION, session.drop(it, sink);
@@ -411,8 +415,6 @@ statements! {
         CreateTransformStmt(_) => "CREATE TRANSFORM", Ddl;
         CreatePlangStmt(_) => "CREATE LANGUAGE", Ddl;
         CreateAmStmt(_) => "CREATE ACCESS METHOD", Ddl;
-        CreateStatsStmt(_) => "CREATE STATISTICS", Ddl;
-        AlterStatsStmt(_) => "ALTER STATISTICS", Ddl;
         AlterTsdictionaryStmt(_) => "ALTER TEXT SEARCH DICTIONARY", Ddl;
         AlterTsconfigurationStmt(_) => "ALTER TEXT SEARCH CONFIGURATION", Ddl;
         AlterObjectDependsStmt(it) => alter_command(it.object_type), Ddl;

@@ -170,7 +170,6 @@ fn what_is_unsupported_is_refused_by_its_name() {
             "IMPORT FOREIGN SCHEMA",
         ),
         ("security label on table t is 'x'", "SECURITY LABEL"),
-        ("create statistics s on a, b from t", "CREATE STATISTICS"),
         ("load 'x'", "LOAD"),
     ] {
         let refused = format!("0A000 {name} is not supported");

@@ -118,6 +118,7 @@ grant usage on type m.mood to m_granted;
 create function m.to_mood(text) returns m.mood language sql as $$ select 'ok'::m.mood $$;
 create cast (text as m.mood) with function m.to_mood(text);
 create collation m.german (provider = icu, locale = 'de');
+create statistics m.linked on k, n from m.u;
 create function m.fo(int, int) returns bool language sql as 'select $1 < $2';
 create operator m.@@@ (function = m.fo, leftarg = int, rightarg = int);
 create table m.moody (k m.mood);
@@ -358,6 +359,13 @@ pub const STATEMENTS: &[Statement] = &[
     utility("alter collation m.german rename to dutch"),
     utility("drop collation m.german"),
     utility("comment on collation m.german is 'x'"),
+    utility("create statistics m.made on k, v from m.t"),
+    utility("create statistics room.made on k, v from m.t"),
+    utility("create statistics m.made on (k + 1) from m.t"),
+    utility("alter statistics m.linked set statistics 7"),
+    utility("alter statistics m.linked rename to bound"),
+    utility("comment on statistics m.linked is 'x'"),
+    utility("drop statistics m.linked"),
     utility("create operator m.### (function = int4pl, leftarg = int, rightarg = int)"),
     open("create operator room.### (function = int4pl, leftarg = int, rightarg = int)"),
     utility("create operator room.### (function = m.fo, leftarg = int, rightarg = int)"),

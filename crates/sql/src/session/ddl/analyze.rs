@@ -6,12 +6,16 @@
 //! # What it leaves out
 //! Parts of a large table: all of its rows are passed by.
 
+use std::sync::Arc;
+
 use base::engine::{Direction, RowBatch};
 use base::limits::{ROWS_PER_YIELD, WORK_PER_TURN};
 use base::{coro, Error, KeyRange, Result, SqlState};
 
 use super::super::automatic::ROWS_BETWEEN_RESTS;
 use super::super::{NoticeSeverity, Session, Sink};
+use super::gather;
+use catalog::extended::{Extended, Gathered};
 use catalog::statistics::{ColumnStatistics, TableStatistics};
 use catalog::{statistics_store, Catalog, Column, Table};
 use execution::analyze::column::{Sampled, Values};
@@ -48,12 +52,18 @@ impl Session {
         }
         let usual = self.shared.settings.parsed().statistics_target;
         let chosen = chosen_columns(&catalog, table, columns, usual);
-        let most = chosen.iter().map(|(_, target)| target * ROWS_PER_TARGET);
+        let (wanted, missing) = gather::wanted(&catalog, table, &chosen, usual);
+        let targets = chosen.iter().map(|(_, target)| *target);
+        let targets = targets.chain(wanted.iter().map(|(_, target)| *target));
+        let most = targets.map(|target| target * ROWS_PER_TARGET);
         let sample = self.sample_of(table, most.max().unwrap_or(0).max(ROWS_MIN))?;
         let of = sample.seen();
         let (sampled, mut held) = sample.into_rows();
         // The values of one column after the other stand beside them.
         held.grow(held.bytes())?;
+        if !wanted.is_empty() {
+            held.grow(held.bytes())?;
+        }
         if verbose {
             let storage = &*self.shared.engine.storage;
             let size = sizes::size_of_relation(&catalog, storage, table.oid);
@@ -80,7 +90,14 @@ impl Session {
                 found.push((place, of_column));
             }
         }
-        self.keep_statistics(table, of as f64, found)
+        let mut gathered = Vec::new();
+        if !sampled.is_empty() {
+            if !self.shared.start.is_automatic {
+                self.warn_of_missing(&catalog, table, &missing, sink)?;
+            }
+            gathered = self.gather(table, &wanted, &sampled, of as f64)?;
+        }
+        self.keep_statistics(table, of as f64, found, gathered)
     }
 
     /// A sample of a table's rows.
@@ -115,6 +132,7 @@ impl Session {
         table: &Table,
         rows: f64,
         found: Vec<(usize, ColumnStatistics)>,
+        gathered: Vec<(Arc<Extended>, Gathered)>,
     ) -> Result<()> {
         let catalog = self.current_catalog()?;
         let before = catalog.table_statistics(table.oid);
@@ -145,6 +163,9 @@ impl Session {
         statistics_store::put_table(txn, database, table.oid, of_table)?;
         for (place, of_column) in found {
             statistics_store::put_column(txn, database, (table.oid, place), of_column)?;
+        }
+        for (known, found) in gathered {
+            statistics_store::put_gathered(txn, database, &known, found)?;
         }
         self.changed_catalog();
         Ok(())

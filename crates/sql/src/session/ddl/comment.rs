@@ -95,6 +95,9 @@ impl Session {
                 self.must_own_collation(&catalog, known, &names.join("."))?;
                 Address::of(Address::COLLATION, known.oid)
             }
+            (Ok(ObjectType::ObjectStatisticExt), _) => {
+                self.commented_statistics(&catalog, &names)?
+            }
             (Ok(ObjectType::ObjectOperator), Some(NodeEnum::ObjectWithArgs(named))) => {
                 let (oid, name) = self.operator_of_name(&catalog, named)?;
                 self.must_own_operator(&catalog, oid, &name)?;

@@ -287,6 +287,10 @@ impl Session {
         let Some(open) = &mut self.open else {
             return Err(Error::internal("nothing is open"));
         };
+        for known in content.all_extended() {
+            let txn = open.txn.as_mut();
+            catalog::statistics_store::free_extended(txn, database.oid, known)?;
+        }
         for table in &content.tables {
             if table.kind != RelationKind::System {
                 store::drop_table(open.txn.as_mut(), database.oid, table)?;

@@ -20,9 +20,9 @@ use catalog::access::must_own;
 use catalog::cluster::{self, Address};
 use catalog::depend::{listed, plan_drop, Dropped};
 use catalog::{
-    cast_store, collation_store, extension_store, operator_store, store, type_store, Catalog,
-    Identity, Object, RelationKind, RelationRef, Table, TypeBody, UserType, INFORMATION_SCHEMA,
-    PG_CATALOG, QUORATE,
+    cast_store, collation_store, extension_store, operator_store, statistics_store, store,
+    type_store, Catalog, Identity, Object, RelationKind, RelationRef, Table, TypeBody, UserType,
+    INFORMATION_SCHEMA, PG_CATALOG, QUORATE,
 };
 use planner::bind::{self, BindContext};
 use syntax::parser::NodeEnum;
@@ -439,6 +439,12 @@ impl Session {
                 None => Ok(()),
             };
         }
+        if let Object::Statistics(oid) = object {
+            return match catalog.extended(oid) {
+                Some(known) => self.may_drop_statistics(catalog, known, &known.name),
+                None => Ok(()),
+            };
+        }
         if let Object::Extension(oid) = object {
             return match catalog.extension_by_oid(oid) {
                 Some(found) => self.own_extension(catalog, &found.name).map(|_| ()),
@@ -524,6 +530,14 @@ impl Session {
                 (Object::Operator(oid), _) => {
                     if let Some(known) = operator_store::newest(txn, database, oid)? {
                         operator_store::remove(txn, database, &known)?;
+                    }
+                }
+                (Object::Statistics(oid), _) => {
+                    if let Some(known) = catalog.extended(oid) {
+                        match gone(known.table) {
+                            true => statistics_store::free_extended(txn, database, known)?,
+                            false => statistics_store::remove_extended(txn, database, known)?,
+                        }
                     }
                 }
                 (Object::Extension(oid), _) => {
@@ -661,6 +675,7 @@ fn table_of(catalog: &Catalog, object: Object) -> Option<&Arc<Table>> {
         Object::Policy(oid) => catalog.policy(oid).map(|found| found.0),
         Object::Trigger(oid) => catalog.trigger(oid).map(|found| found.0),
         Object::Rule(oid) => catalog.rule(oid).map(|found| found.0),
+        Object::Statistics(oid) => catalog.table_by_oid(catalog.extended(oid)?.table),
     }
 }
 
@@ -743,6 +758,7 @@ fn remove_part(
         | Object::Extension(_)
         | Object::Collation(_)
         | Object::Operator(_)
+        | Object::Statistics(_)
         | Object::Cast(_) => {}
     }
     Ok(())

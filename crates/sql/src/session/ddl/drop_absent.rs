@@ -1,5 +1,5 @@
-//! DROP of kinds of objects that nobody can make here, and of casts, collations, operators and rules: each name means what is
-//! built in, or nothing, or what a user has made.
+//! DROP of kinds of objects that nobody can make here, and of casts, collations, operators, rules and
+//! extended statistics: each name means what is built in, or nothing, or what a user has made.
 //!
 //! ```text
 //! DROP OPERATOR @#@ (int, int)            operator does not exist: integer @#@ integer
@@ -9,7 +9,7 @@
 //! So scripts that clean up after themselves run, and their author is told the same as by PostgreSQL.
 //!
 //! # Invariant
-//! Nothing but casts, collations, operators and rules is dropped here.
+//! Nothing but casts, collations, operators, rules and extended statistics is dropped here.
 
 use std::sync::Arc;
 
@@ -42,11 +42,16 @@ enum Named {
 }
 
 /// Their nouns, and what DROP of them is called.
-const KINDS: [(ObjectType, &str, &str); 15] = [
+const KINDS: [(ObjectType, &str, &str); 16] = [
     (ObjectType::ObjectOperator, "operator", "DROP OPERATOR"),
     (ObjectType::ObjectCast, "cast", "DROP CAST"),
     (ObjectType::ObjectCollation, "collation", "DROP COLLATION"),
     (ObjectType::ObjectRule, "rule", "DROP RULE"),
+    (
+        ObjectType::ObjectStatisticExt,
+        "statistics object",
+        "DROP STATISTICS",
+    ),
     (ObjectType::ObjectLanguage, "language", "DROP LANGUAGE"),
     (
         ObjectType::ObjectConversion,
@@ -178,6 +183,12 @@ impl Session {
             }
             (ObjectType::ObjectCollation, NodeEnum::List(list)) => {
                 self.named_collation(&catalog, &texts(&list.items))
+            }
+            (ObjectType::ObjectStatisticExt, NodeEnum::List(list)) => {
+                let names = texts(&list.items);
+                let known = self.statistics_of_names(&catalog, &names)?;
+                self.may_drop_statistics(&catalog, &known, &names.join("."))?;
+                Ok(Named::Made(Object::Statistics(known.oid)))
             }
             (ObjectType::ObjectRule, NodeEnum::List(list)) => {
                 self.named_rule(&catalog, &texts(&list.items))

@@ -22,6 +22,7 @@ mod including {
     pub const GENERATED: u32 = 1 << 4;
     pub const IDENTITY: u32 = 1 << 5;
     pub const INDEXES: u32 = 1 << 6;
+    pub const STATISTICS: u32 = 1 << 7;
     pub const STORAGE: u32 = 1 << 8;
 }
 
@@ -119,6 +120,12 @@ impl Session {
         if wants(including::INDEXES) {
             for (from, to) in self.copy_indexes(&catalog, &other, &places, table)? {
                 let [from, to] = [from, to].map(|oid| Address::of(Address::CLASS, oid));
+                copies.push((from, to));
+            }
+        }
+        if wants(including::STATISTICS) {
+            for (from, to) in self.copy_statistics(&catalog, &other, &places, table)? {
+                let [from, to] = [from, to].map(|oid| Address::of(Address::STATISTIC_EXT, oid));
                 copies.push((from, to));
             }
         }

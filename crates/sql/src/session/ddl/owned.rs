@@ -14,6 +14,7 @@ use super::super::utility::tag;
 use super::super::{CommandTag, Session, Sink};
 use catalog::access::{self, denied, Acl, AclItem, Guarded, Privileges};
 use catalog::cluster::{self, Address};
+use catalog::extended::Extended;
 use catalog::local::is_local;
 use catalog::{
     extension_store, store, Catalog, Collation, Database, Extension, Object, OwnOperator, Policy,
@@ -270,6 +271,15 @@ impl Session {
             };
             self.put_collation(&catalog, known, &given)?;
         }
+        for known in catalog.all_extended() {
+            if is_theirs(known.owner) {
+                let given = Extended {
+                    owner: new.oid,
+                    ..(**known).clone()
+                };
+                self.put_statistics(&catalog, known, &given)?;
+            }
+        }
         self.give_large_objects(&catalog, &is_theirs, new.oid)?;
         for known in catalog.operators.iter() {
             if !is_theirs(known.owner) {
@@ -367,6 +377,9 @@ impl Session {
             let collations = catalog.collations.iter();
             let collations = collations.filter(|known| is_theirs(known.owner));
             roots.extend(collations.map(|known| Object::Collation(known.oid)));
+            let statistics = catalog.all_extended();
+            let statistics = statistics.filter(|known| is_theirs(known.owner));
+            roots.extend(statistics.map(|known| Object::Statistics(known.oid)));
             let operators = catalog.operators.iter();
             let operators = operators.filter(|known| is_theirs(known.owner));
             roots.extend(operators.map(|known| Object::Operator(known.oid)));

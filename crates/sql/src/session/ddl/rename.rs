@@ -68,6 +68,7 @@ impl Session {
             ) => return self.rename_type(rename),
             Ok(ObjectType::ObjectAttribute) => return self.rename_attribute(rename),
             Ok(ObjectType::ObjectCollation) => return self.rename_collation(rename),
+            Ok(ObjectType::ObjectStatisticExt) => return self.rename_statistics(rename),
             _ => {}
         }
         let of = ObjectType::try_from(rename.relation_type).map_err(|_| ());
@@ -294,6 +295,9 @@ impl Session {
         }
         if object == Ok(ObjectType::ObjectCollation) {
             return self.move_collation(alter);
+        }
+        if object == Ok(ObjectType::ObjectStatisticExt) {
+            return self.move_statistics(alter);
         }
         if object == Ok(ObjectType::ObjectOperator) {
             return self.move_operator(alter);

@@ -399,7 +399,10 @@ impl Session {
                     && owner_of(&other, **address) != Some(role)
             });
             let types = other.user_types.iter().filter(|made| made.owner == role);
+            let statistics = other.all_extended();
+            let statistics = statistics.filter(|known| known.owner == role);
             types.count()
+                + statistics.count()
                 + tables.count()
                 + schemas.count()
                 + policies.count()
@@ -533,7 +536,13 @@ fn owned_by(catalog: &Catalog, role: u32, search_path: &[u32]) -> Vec<(u32, Stri
         let shown = Object::Operator(known.oid).describe(catalog, search_path);
         (known.oid, shown)
     });
-    let owned = owned.chain(collations).chain(operators);
+    let statistics = catalog.all_extended();
+    let statistics = statistics.filter(|known| known.owner == role);
+    let statistics = statistics.map(|known| {
+        let shown = Object::Statistics(known.oid).describe(catalog, search_path);
+        (known.oid, shown)
+    });
+    let owned = owned.chain(collations).chain(operators).chain(statistics);
     owned
         .map(|(oid, what)| (oid, format!("owner of {what}")))
         .collect()

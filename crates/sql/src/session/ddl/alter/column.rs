@@ -396,6 +396,7 @@ impl Session {
             self.try_binding("", catalog, |binder| binder.retype_index(&retyped, index))?;
             store::check_order(&retyped, index)?;
         }
+        self.retype_statistics(&retyped, &changed)?;
         self.check_keys_with(catalog, &new, &changed)?;
         if values.is_empty() || !old.kind.has_rows() {
             self.put_table(&new)?;

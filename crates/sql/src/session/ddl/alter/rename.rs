@@ -129,7 +129,7 @@ impl Session {
                 column.default = Some(restate(self, text)?);
             }
         }
-        Ok(())
+        self.restate_statistics(table, renamed)
     }
 
     fn rename_constraint(&mut self, table: &Arc<Table>, from: &str, to: &str) -> Result<()> {

@@ -413,6 +413,7 @@ impl Session {
                 self.give_type(alter, owner.oid)
             }
             Ok(ObjectType::ObjectCollation) => self.give_collation(alter, owner.oid),
+            Ok(ObjectType::ObjectStatisticExt) => self.give_statistics(alter, owner.oid),
             Ok(ObjectType::ObjectLargeobject) => {
                 self.give_large_object(&catalog, alter.object.as_deref(), &owner)
             }
