@@ -468,6 +468,8 @@ mod tests {
                 "lo_export",
                 "lo_import",
                 "pg_reload_conf",
+                "pg_wal_replay_pause",
+                "pg_wal_replay_resume",
                 "pg_promote"
             ]
         );

@@ -25,10 +25,10 @@
 
 use base::{coro, Result};
 use catalog::extended::{Combination, Combined, CommonCombinations, Degree};
+use types::width::width;
 use types::{compare, Datum, TypeId};
 
 use super::column::{COMPARE_WORK, WIDTH_MAX};
-use types::width::width;
 
 /// What comparing two rows by their ranks counts for, in the units of [`coro::work`].
 const RANKS_WORK: usize = 4;
