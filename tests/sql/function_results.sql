@@ -40,8 +40,6 @@ select (frs_set()).*;
 create or replace function frs_set() returns setof frs_type language sql immutable as $$select 1.255, 'abc'::text$$;
 select * from frs_set();
 select frs_set();
-create or replace function frs_set() returns setof frs_type language sql as $$select 1.255, 'abcdef'::text$$;
-select * from frs_set();
 create or replace function frs_set() returns setof frs_type language sql as $$select row(1.255, 'abc'::text)$$;
 select * from frs_set();
 select frs_set();
