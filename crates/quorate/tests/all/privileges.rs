@@ -507,6 +507,7 @@ fn only_definitions_are_computed_without_asking() {
         "crates/sql/src/session/ddl/alter/rewrite.rs",
         "crates/sql/src/session/ddl/build.rs",
         "crates/sql/src/session/ddl/foreign.rs",
+        "crates/sql/src/session/ddl/gather.rs",
         "crates/sql/src/session/ddl/truncate.rs",
         "crates/sql/src/session/plpgsql/convert.rs",
     ];
