@@ -10,9 +10,8 @@ insert into exn values (0), (3e-500), (-3e-500), (4e-500 - 1e-16383), (-4e-500 +
 select trim_scale(variance(a) * 1e1000) from exn;
 select trim_scale(var_pop(a) * 1e1000) from exn;
 delete from exn;
-insert into exn select 9e131071 + x from generate_series(1, 5) x;
+insert into exn select 9e65540 + x from generate_series(1, 3) x;
 select variance(a), stddev(a), var_pop(a) from exn;
-select sum(a) from exn;
 delete from exn;
 insert into exn values (9e131071), (9e131071), (-9e131071), (-9e131071), (3);
 select sum(a), avg(a) from exn;

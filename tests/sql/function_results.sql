@@ -84,3 +84,5 @@ select setval('frs_seq', 1, false), setval('frs_seq2', 1, false);
 select * from (values (1),(2),(3)) v(r), rows from (frs_sql(10 + r, 13), frs_mat(11, 11));
 select setval('frs_seq', 1, false), setval('frs_seq2', 1, false);
 select * from (values (1),(2),(3)) v(r), rows from (frs_sql(11, 11), frs_mat(11, 11));
+drop function frs_set(), frs_one();
+drop type frs_type;

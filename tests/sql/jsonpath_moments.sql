@@ -26,3 +26,4 @@ select jsonb_populate_record(row(1, row(2, 'q')::jpm_in, array[row(3, 'w')::jpm_
 select jsonb_populate_record(row(1, row(2, 'q')::jpm_in, null)::jpm_of, '{"y": null}');
 select jsonb_populate_record(row(1, row(2, 'q')::jpm_in, null)::jpm_of, '{"y": "(7,)"}');
 select * from jsonb_populate_recordset(row(1, row(2, 'q')::jpm_in, null)::jpm_of, '[{"y": {"a": 5}}, {"y": {"b": "n"}}, {}]');
+drop type jpm_of, jpm_in;
