@@ -236,7 +236,9 @@ impl Session {
                 continue;
             };
             let (argument, uses) = self.routine_argument(catalog, parameter)?;
-            routine.uses.extend(uses.into_iter().map(|relation| Uses {
+            // Types are those of arguments.
+            let uses = uses.into_iter().filter(|oid| !TypeId(*oid).is_own());
+            routine.uses.extend(uses.map(|relation| Uses {
                 relation,
                 columns: Vec::new(),
             }));
