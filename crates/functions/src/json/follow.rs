@@ -7,7 +7,7 @@
 //! Source: PostgreSQL 15 manual, section 9.16.2.
 //!
 //! # What it leaves out
-//! Templates of `datetime()`, 0A000.
+//! Ids of `keyvalue()` tell objects apart, but are other numbers than PostgreSQL's.
 
 use base::coro;
 use base::error::{Error, SqlState};
