@@ -17,7 +17,7 @@ create table ibh (f int, t int, label text);
 insert into ibh values (1, 2, '1 to 2'), (1, 3, '1 to 3'), (2, 3, '2 to 3'), (3, 1, '3 to 1');
 create view ivh as with recursive s as (select * from ibh union all select g.* from ibh g, s where g.f = s.t and s.f < 2) search depth first by f, t set seq select f, t, label from s order by seq;
 create view iwh as with recursive s(f, t, label) as (select * from ibh union all select g.* from ibh g, s where g.f = s.t) cycle f, t set is_cycle using path select f, t, label, is_cycle from s;
-create view ixh as with recursive s(f, t, label) as (select * from ibh union all select g.* from ibh g, s where g.f = s.t) search breadth first by f set "Seq" cycle f, t set is_cycle to 'Y' default 'N' using "the path" select f, t, is_cycle from s order by "Seq";
+create view ixh as with recursive s(f, t, label) as (select * from ibh union all select g.* from ibh g, s where g.f = s.t) search depth first by f set "Seq" cycle f, t set is_cycle to 'Y' default 'N' using "the path" select f, t, is_cycle from s order by "Seq";
 select pg_get_viewdef('ivh');
 select pg_get_viewdef('ivh', true);
 select pg_get_viewdef('iwh');

@@ -123,7 +123,7 @@ fn chosen_parts(
     }
     if create.exprs.len() == 1 && expressions.len() == 1 && !create.stat_types.is_empty() {
         return Err(Error::new(
-            SqlState::SYNTAX_ERROR,
+            SqlState::FEATURE_NOT_SUPPORTED,
             "when building statistics on a single expression, statistics kinds may not be specified",
         ));
     }

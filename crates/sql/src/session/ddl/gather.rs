@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use base::{Error, Result, SqlState};
 
-use super::super::{Session, Sink};
+use super::super::{NoticeSeverity, Session, Sink};
 use catalog::extended::{Extended, Gathered, Kinds};
 use catalog::{Catalog, Table};
 use execution::analyze::column::{Sampled, Values};
@@ -77,7 +77,11 @@ impl Session {
                 schema(table.schema),
                 table.name
             );
-            self.warn(SqlState::of("42P17"), &message, sink)?;
+            let mut warning = Error::new(SqlState::of("42P17"), message);
+            let fields = warning.fields_mut();
+            fields.schema = Some(schema(table.schema).to_owned());
+            fields.table = Some(table.name.clone());
+            self.notice(NoticeSeverity::Warning, warning, sink)?;
         }
         Ok(())
     }
