@@ -360,6 +360,15 @@ impl Planner<'_> {
     }
 }
 
+/// A table by whose columns rows are grouped.
+struct GroupedTable<'p> {
+    scan: &'p Scan,
+    /// How many of its rows the scan leaves.
+    kept: f64,
+    /// The columns, and how many values each has.
+    columns: Vec<(usize, f64)>,
+}
+
 impl Planner<'_> {
     /// How many groups rows make by these values.
     fn groups_of(&self, input: &Plan, keys: &[&Program], rows: f64) -> f64 {
@@ -373,7 +382,7 @@ impl Planner<'_> {
         columns: impl Iterator<Item = Option<usize>>,
         rows: f64,
     ) -> f64 {
-        let mut tables: Vec<(&Scan, f64, Vec<(usize, f64)>)> = Vec::new();
+        let mut tables: Vec<GroupedTable<'_>> = Vec::new();
         let mut truths = 1.0;
         for column in columns {
             let origin = column.and_then(|place| origin_of(input, place));
@@ -393,19 +402,22 @@ impl Planner<'_> {
                 truths *= distinct;
                 continue;
             }
-            let same = |known: &&mut (&Scan, f64, Vec<(usize, f64)>)| {
-                std::ptr::eq(&*known.0.table, &*scan.table)
-            };
+            let same =
+                |known: &&mut GroupedTable<'_>| std::ptr::eq(&*known.scan.table, &*scan.table);
             match tables.iter_mut().find(same) {
-                Some(table) => table.2.push((place, distinct)),
-                None => tables.push((scan, kept, vec![(place, distinct)])),
+                Some(table) => table.columns.push((place, distinct)),
+                None => tables.push(GroupedTable {
+                    scan,
+                    kept,
+                    columns: vec![(place, distinct)],
+                }),
             }
         }
-        let of_table = |(scan, kept, columns): &(&Scan, f64, Vec<(usize, f64)>)| {
-            let all = self.known_rows(&scan.table);
-            let known = scan.together.as_deref().unwrap_or_default();
-            let distinct = distinct_together(known, columns);
-            groups(&distinct, *kept, all.unwrap_or(*kept))
+        let of_table = |table: &GroupedTable<'_>| {
+            let all = self.known_rows(&table.scan.table);
+            let known = table.scan.together.as_deref().unwrap_or_default();
+            let distinct = distinct_together(known, &table.columns);
+            groups(&distinct, table.kept, all.unwrap_or(table.kept))
         };
         let all: f64 = tables.iter().map(of_table).product();
         (all * truths).min(rows).max(1.0)
