@@ -669,6 +669,8 @@ impl Binder<'_> {
         }
     }
 
+    /// `x BETWEEN a AND b`, which is `x >= a AND x <= b`; with NOT it is `x < a OR x > b`, which is something else
+    /// for values of which neither is less.
     fn between(
         &mut self,
         operator: &AExpr,
@@ -686,29 +688,39 @@ impl Binder<'_> {
         };
         let low = self.node(low, scope, place)?;
         let high = self.node(high, scope, place)?;
-        let mut within = |low: Expr, high: Expr| {
-            let above = self.binary(">=", value.clone(), low, location)?;
-            let below = self.binary("<=", value.clone(), high, location)?;
-            let both = vec![self.condition(above, "AND")?, self.condition(below, "AND")?];
-            Ok::<_, Error>(truth(ExprKind::And(both), location))
+        let (symmetric, negated) = match kind {
+            AExprKind::AexprNotBetween => (false, true),
+            AExprKind::AexprBetweenSym => (true, false),
+            AExprKind::AexprNotBetweenSym => (true, true),
+            _ => (false, false),
         };
-        let symmetric = matches!(
-            kind,
-            AExprKind::AexprBetweenSym | AExprKind::AexprNotBetweenSym
-        );
-        let mut whole = within(low.clone(), high.clone())?;
-        if symmetric {
-            let other = within(high, low)?;
-            whole = truth(ExprKind::Or(vec![whole, other]), location);
+        let mut between = |low: Expr, high: Expr| {
+            let (first, second, clause) = match negated {
+                true => ("<", ">", "OR"),
+                false => (">=", "<=", "AND"),
+            };
+            let first = self.binary(first, value.clone(), low, location)?;
+            let second = self.binary(second, value.clone(), high, location)?;
+            let both = vec![
+                self.condition(first, clause)?,
+                self.condition(second, clause)?,
+            ];
+            let both = match negated {
+                true => ExprKind::Or(both),
+                false => ExprKind::And(both),
+            };
+            Ok::<_, Error>(truth(both, location))
+        };
+        let whole = between(low.clone(), high.clone())?;
+        if !symmetric {
+            return Ok(whole);
         }
-        let negated = matches!(
-            kind,
-            AExprKind::AexprNotBetween | AExprKind::AexprNotBetweenSym
-        );
-        Ok(match negated {
-            true => truth(ExprKind::Not(Box::new(whole)), location),
-            false => whole,
-        })
+        let either = vec![whole, between(high, low)?];
+        let either = match negated {
+            true => ExprKind::And(either),
+            false => ExprKind::Or(either),
+        };
+        Ok(truth(either, location))
     }
 
     fn value_function(&mut self, function: &SqlValueFunction) -> Result<Expr> {
