@@ -38,6 +38,11 @@ pub fn put_signed(out: &mut Vec<u8>, value: i64) {
     put_varint(out, ((value << 1) ^ (value >> 63)) as u64);
 }
 
+/// Appends the eight bytes of a number, the greatest first.
+pub fn put_f64(out: &mut Vec<u8>, value: f64) {
+    out.extend_from_slice(&value.to_bits().to_be_bytes());
+}
+
 /// Appends a length and the bytes.
 pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put_varint(out, bytes.len() as u64);
@@ -143,6 +148,13 @@ impl<'a> Reader<'a> {
         };
         self.rest = tail;
         Ok(head)
+    }
+
+    /// What [`put_f64`] appended.
+    pub fn f64(&mut self) -> Result<f64> {
+        let bytes = self.take(8)?.iter();
+        let bits = bytes.fold(0, |bits, byte| bits << 8 | u64::from(*byte));
+        Ok(f64::from_bits(bits))
     }
 
     /// Asserts that everything has been read.

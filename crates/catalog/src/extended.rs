@@ -25,7 +25,7 @@
 
 use std::sync::Arc;
 
-use base::codec::{put_bytes, put_signed, put_varint, Reader};
+use base::codec::{put_bytes, put_f64, put_signed, put_varint, Reader};
 use base::{Error, Result};
 use functions::mcv_list;
 use types::TypeId;
@@ -213,18 +213,6 @@ pub(super) fn read_extended(reader: &mut Reader<'_>) -> Result<Extended> {
     })
 }
 
-fn put_number(out: &mut Vec<u8>, value: f64) {
-    out.extend_from_slice(&value.to_bits().to_be_bytes());
-}
-
-fn read_number(reader: &mut Reader<'_>) -> Result<f64> {
-    let bytes = reader.take(8)?;
-    let bits = bytes
-        .iter()
-        .fold(0, |sum, byte| sum << 8 | u64::from(*byte));
-    Ok(f64::from_bits(bits))
-}
-
 /// Lists of parts, each with a number.
 fn put_numbered<'l>(out: &mut Vec<u8>, list: impl ExactSizeIterator<Item = (&'l [i16], f64)>) {
     put_varint(out, list.len() as u64);
@@ -233,7 +221,7 @@ fn put_numbered<'l>(out: &mut Vec<u8>, list: impl ExactSizeIterator<Item = (&'l 
         for part in parts {
             put_signed(out, i64::from(*part));
         }
-        put_number(out, number);
+        put_f64(out, number);
     }
 }
 
@@ -243,7 +231,7 @@ fn read_numbered(reader: &mut Reader<'_>) -> Result<Vec<(Vec<i16>, f64)>> {
             let part = i16::try_from(reader.signed()?);
             part.map_err(|_| Error::corrupted("statistics of a column with a large number"))
         })?;
-        Ok((parts, read_number(reader)?))
+        Ok((parts, reader.f64()?))
     })
 }
 

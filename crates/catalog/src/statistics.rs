@@ -20,7 +20,7 @@
 
 use std::sync::Arc;
 
-use base::codec::{put_signed, put_varint, Reader};
+use base::codec::{put_f64, put_signed, put_varint, Reader};
 use base::row::{Row, RowBuilder};
 use base::{Error, Result};
 
@@ -205,7 +205,7 @@ pub(super) fn encode(known: &Known) -> Result<Vec<u8>> {
     match known {
         Known::Table(table) => {
             out.push(KIND_TABLE_AND_AUTO);
-            out.extend_from_slice(&table.rows.to_bits().to_be_bytes());
+            put_f64(&mut out, table.rows);
             put_signed(&mut out, table.analyzed);
             put_varint(&mut out, table.count);
             put_signed(&mut out, table.auto_analyzed);
@@ -246,10 +246,8 @@ pub(super) fn decode(row: &[u8]) -> Result<Known> {
     }
     let known = match reader.u8()? {
         kind @ (KIND_TABLE | KIND_TABLE_AND_AUTO) => {
-            let rows = reader.take(8)?;
-            let rows = rows.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
             let mut table = TableStatistics {
-                rows: f64::from_bits(rows),
+                rows: reader.f64()?,
                 analyzed: reader.signed()?,
                 count: reader.varint()?,
                 ..TableStatistics::default()

@@ -11,7 +11,7 @@
 //! # What it leaves out
 //! PostgreSQL's form of these bytes, which is its own.
 
-use base::codec::{put_bytes, put_varint, Reader};
+use base::codec::{put_bytes, put_f64, put_varint, Reader};
 use base::{Error, Result};
 use types::{decode_column, encode_column, output, Array, Datum, TypeId, NO_TYPMOD};
 
@@ -50,8 +50,8 @@ pub fn put(out: &mut Vec<u8>, common: &CommonCombinations) -> Result<()> {
     put_varint(out, common.items.len() as u64);
     let mut bytes = Vec::new();
     for item in &common.items {
-        out.extend_from_slice(&item.frequency.to_bits().to_be_bytes());
-        out.extend_from_slice(&item.base_frequency.to_bits().to_be_bytes());
+        put_f64(out, item.frequency);
+        put_f64(out, item.base_frequency);
         for (value, ty) in item.values.iter().zip(&common.types) {
             out.push(u8::from(!value.is_null()));
             if !value.is_null() {
@@ -62,14 +62,6 @@ pub fn put(out: &mut Vec<u8>, common: &CommonCombinations) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn read_number(reader: &mut Reader<'_>) -> Result<f64> {
-    let bytes = reader.take(8)?;
-    let bits = bytes
-        .iter()
-        .fold(0, |sum, byte| sum << 8 | u64::from(*byte));
-    Ok(f64::from_bits(bits))
 }
 
 /// Reads what [`put`] made.
@@ -85,8 +77,8 @@ pub fn read(reader: &mut Reader<'_>) -> Result<CommonCombinations> {
     let count: usize = reader.varint_as()?;
     for _ in 0..count {
         let mut item = Combination {
-            frequency: read_number(reader)?,
-            base_frequency: read_number(reader)?,
+            frequency: reader.f64()?,
+            base_frequency: reader.f64()?,
             ..Combination::default()
         };
         for ty in &common.types {
