@@ -609,7 +609,9 @@ fn a_nodes_log_is_in_its_directory_whoever_starts_it() {
         &said,
         &format!("its log is {}", node.join("node.log").display()),
     );
-    assert_eq!(node_log(&node).matches(takes).count(), 2);
+    // The log's own thread writes it, a little after the terminal was told.
+    let logged_twice = || node_log(&node).matches(takes).count() == 2;
+    wait_for("a second start in the log", PATIENCE, logged_twice).expect("it is logged");
     let begun = node_log(&node);
     // One more does not start, says why, and leaves the first alone.
     let error = refused(&["start"], &node);
