@@ -18,6 +18,7 @@ mod across;
 mod branch;
 mod database;
 
+use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, OnceLock, Weak};
 
 use base::cluster::Administration;
@@ -44,7 +45,7 @@ use crate::group::{
     STANDBY_NAMES, TXN_SEQUENCE,
 };
 use crate::listener::KvListener;
-use crate::locks::{AdvisoryLocks, LockTable, Party, PreparedLocks, TxnLocks};
+use crate::locks::{AdvisoryLocks, Elsewhere, LockTable, Party, PreparedLocks, TxnLocks};
 use crate::notifications::{Listeners, QUEUE_BYTES_MAX};
 use crate::prepared::unknown;
 use crate::registry::Indexes;
@@ -91,6 +92,8 @@ pub struct KvEngine {
     prepared: Arc<PreparedLocks>,
     across: Arc<Across>,
     ids: Mutex<Ids>,
+    /// Up to this timestamp its group's clock was moved by who has heard of others.
+    passed: AtomicI64,
 }
 
 /// Opens and clears the lock table as leadership comes and goes.
@@ -176,6 +179,7 @@ impl KvEngine {
             prepared,
             across,
             ids: Mutex::default(),
+            passed: AtomicI64::new(i64::MIN),
         });
         let _ = known.set(Arc::downgrade(&engine));
         // What stood in the log when it was opened, whoever leads.
@@ -191,10 +195,10 @@ impl KvEngine {
     }
 
     /// These are the engines of all groups of the node, this one included: sessions wait for one another
-    /// in several of them.
-    pub fn set_beside(&self, all: &[Arc<KvEngine>]) {
+    /// in several of them, and `elsewhere` knows for whom at other nodes.
+    pub fn set_beside(&self, all: &[Arc<KvEngine>], elsewhere: Weak<dyn Elsewhere>) {
         let tables: Vec<_> = all.iter().map(|engine| engine.locks.clone()).collect();
-        self.locks.set_beside(&tables);
+        self.locks.set_beside(&tables, elsewhere);
     }
 
     /// The engine of sessions on the leader, all of which is this one.

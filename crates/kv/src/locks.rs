@@ -96,6 +96,7 @@ use queue::{Answer, Lock, Outcome, Ticket};
 use ranges::RowCounts;
 
 pub use announced::ANNOUNCED_MAX;
+pub use beside::Elsewhere;
 pub use owner::Party;
 pub use prepared::{PreparedLocks, Resolving};
 pub use ranges::ROW_LOCKS_MAX;
@@ -872,11 +873,23 @@ impl InLine<'_> {
                 Ok(Wake::Settled(Outcome::Lost)) => return Err(crate::group::term_is_over()),
                 Ok(Wake::LockTimeout) => return Err(lock_timeout()),
                 Ok(Wake::DeadlockCheck) => {
-                    check = None;
                     self.table.check_deadlock(self.owner, self.before)?;
+                    check = self.look_elsewhere()?;
                 }
                 Err(interrupt) => return Err(Interrupt::into(interrupt)),
             }
+        }
+    }
+
+    /// Looks for a circle over several nodes; when to look again, as whoever closes one may be another.
+    fn look_elsewhere(&self) -> Result<Option<env::BoxFuture<'static, ()>>> {
+        let elsewhere = self.table.beside.elsewhere();
+        let (Some(session), Some(elsewhere)) = (self.owner.party.session(), elsewhere) else {
+            return Ok(None);
+        };
+        match elsewhere.is_victim(session)? {
+            true => Err(deadlock_detected_elsewhere()),
+            false => Ok(Some(env::sleep(&*self.table.env, DEADLOCK_TIMEOUT))),
         }
     }
 }
@@ -923,7 +936,7 @@ fn lock_timeout() -> Error {
 }
 
 /// The error for a circle of which a part is at other nodes.
-pub(crate) fn deadlock_detected_elsewhere() -> Error {
+fn deadlock_detected_elsewhere() -> Error {
     let detail = "The sessions wait for one another in groups that several nodes lead.";
     of_engine(SqlState::DEADLOCK_DETECTED, "deadlock detected")
         .with_detail(detail)

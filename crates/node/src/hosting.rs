@@ -82,6 +82,8 @@ pub struct Hosting {
     leaders: Leaders,
     /// Leaders of further groups have come or gone so often.
     leaderships: Arc<Leaderships>,
+    /// All groups as one.
+    database: Arc<Database>,
 }
 
 /// A group as the status page of one of its nodes shows it.
@@ -167,15 +169,28 @@ impl Hosting {
         (peers, first, memory): (Arc<Peers>, Arc<KvEngine>, Option<Arc<Budget>>),
         leaders: Leaders,
     ) -> Result<Arc<Hosting>> {
-        let hosting = Arc::new_cyclic(|me| Hosting {
-            me: me.clone(),
-            env,
-            peers,
-            engines: RwLock::new(vec![first.clone()]),
-            has_further: Arc::default(),
-            memory,
-            leaders,
-            leaderships: Arc::default(),
+        let hosting = Arc::new_cyclic(|me: &Weak<Hosting>| {
+            let links = || -> Box<dyn Links> {
+                Box::new(ToLeaders {
+                    peers: peers.clone(),
+                    first: first.group().clone(),
+                })
+            };
+            // Where leaders are to be together nobody begins anything in one that is about to move.
+            let links = (leaders == Leaders::Spread).then(links);
+            let has_further: Arc<AtomicBool> = Arc::default();
+            let (groups, further) = (me.clone(), has_further.clone());
+            Hosting {
+                me: me.clone(),
+                env,
+                peers,
+                engines: RwLock::new(vec![first.clone()]),
+                has_further,
+                memory,
+                leaders,
+                leaderships: Arc::default(),
+                database: Database::new(first.clone(), groups, further, links),
+            }
         });
         first.set_neighbours(hosting.me.clone());
         for (group, founded) in hosting.first().newest_groups().iter() {
@@ -250,9 +265,10 @@ impl Hosting {
             let mut engines = self.engines.write();
             engines.push(engine);
             engines.sort_by_key(|engine| engine.group().id());
-            engines
-                .iter()
-                .for_each(|engine| engine.set_beside(&engines));
+            for engine in &*engines {
+                let database = Arc::downgrade(&self.database);
+                engine.set_beside(&engines, database);
+            }
         }
         if !self.has_further.swap(true, Ordering::Relaxed) {
             if let Some(this) = self.me.upgrade() {
@@ -477,22 +493,9 @@ impl Hosting {
         first.administer(Administration::PromoteAlone).await
     }
 
-    /// All groups as one, for sessions where the first is led.
-    pub(crate) fn database(self: &Arc<Hosting>, first: &Arc<KvEngine>) -> Arc<Database> {
-        let links = || -> Box<dyn Links> {
-            Box::new(ToLeaders {
-                peers: self.peers.clone(),
-                first: self.first(),
-            })
-        };
-        // Where leaders are to be together nobody begins anything in one that is about to move.
-        let links = (self.leaders == Leaders::Spread).then(links);
-        Database::new(
-            first.clone(),
-            self.me.clone(),
-            self.has_further.clone(),
-            links,
-        )
+    /// All groups as one, for sessions.
+    pub(crate) fn database(&self) -> &Arc<Database> {
+        &self.database
     }
 
     /// The engine of sessions: what concerns the cluster concerns all groups.

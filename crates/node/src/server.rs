@@ -271,7 +271,7 @@ impl Node {
         let parts = (peers.clone(), engine.clone(), memory.clone());
         let hosting = Hosting::begin(env.clone(), parts, settings.leaders).await?;
         let group = engine.group().clone();
-        let leader = hosting.database(&engine).to_engine();
+        let leader = hosting.database().to_engine();
         let standby = StandbyEngine::new(env.clone(), group.clone(), leader.clone());
         let standby = Arc::new(standby);
         let node = Arc::new(Node {

@@ -39,7 +39,7 @@ use pg::startup::CancelKey;
 
 /// The version of everything that nodes say to one another, and of what whoever leads must know of the
 /// log; a node of another is refused. (14: sessions that listen to notifications, which are rows of a tree.)
-pub const VERSION: u8 = 14;
+pub const VERSION: u8 = 15;
 
 /// A frame between nodes may be at most this long; a longer one closes the connection.
 pub const FRAME_BYTES_MAX: usize = 256 << 20;

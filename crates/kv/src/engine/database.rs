@@ -1,14 +1,14 @@
-//! One database over all groups of a node: the engine of sessions on the leader of the first.
+//! One database over all groups of a node: the engine of sessions on a node that leads any.
 //!
 //! Which group a row lies in follows from the id of its tree ([`TreeId::group`]). The first group has
 //! the catalog, sequences, advisory locks, notifications and what sessions are known by; a further one
-//! has nothing but trees and their descriptors. A transaction begins in the first group, and joins
-//! another when it touches a tree there ([`txn`]).
+//! has nothing but trees and their descriptors. A transaction begins at its *home*, a group that this
+//! node leads, and joins another when it touches a tree there ([`txn`]).
 //!
 //! ```text
-//! session on n1 ──► Database ──► first group    catalog, sequences, tables
+//! session on n1 ──► Database ──► first group    catalog, sequences, tables; its home
 //!                      └───────► group 2        tables
-//! BEGIN                                  a branch in the first group
+//! BEGIN                                  a branch at home
 //! SELECT FROM t2       locks t2          … and one in group 2
 //!                      begin_statement   one state of both, as of a timestamp
 //! UPDATE t1, UPDATE t2
@@ -30,15 +30,17 @@
 //!
 //! # Groups that other nodes lead
 //! A transaction has a branch there ([`super::branch`]): its rows and locks are that node's, and each
-//! step is a message. Where it writes in such a group, the first group has a part and coordinates, and
-//! the session waits until that knows that all parts are committed. Nobody sees there alone that
-//! sessions wait for one another in a circle over several nodes: whoever has waited for a second goes
-//! along the edges, from node to node, and one of those who come back to themselves gives up (40P01,
+//! step is a message. Where it writes in such a group, the home has a part and coordinates, and the
+//! session waits until that knows that all parts are committed. Nobody sees there alone that sessions
+//! wait for one another in a circle over several nodes: who has waited for a second is asked about along
+//! the edges, from node to node, and one of those who come back to themselves gives up (40P01,
 //! [`circles`]).
 //!
 //! # What it leaves out
-//! Sessions are where the first group is led. A group without a leader is 57P03 after a while.
-//! PREPARE TRANSACTION and exported snapshots know the first group alone (0A000).
+//! Sessions have their home in the first group ([`Database::to_engine`]); transactions with another
+//! ([`Database::begin_at`]) have no catalog, numbers, advisory locks and notifications yet. A group
+//! without a leader is 57P03 after a while. PREPARE TRANSACTION and exported snapshots know the first
+//! group alone (0A000).
 
 mod circles;
 mod txn;
@@ -48,18 +50,19 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use base::engine::{
-    CatalogChanges, CatalogVersion, Engine, Flight, Gate, LockInfo, LockManager, Outcomes,
-    SequencePosition, SequenceSpec, SequenceValues, Sequences, SessionLocks, StorageMonitor,
-    StorageStatus, Transaction, Transactions, TreeSize, TxnOptions, Writing, XidStatus,
+    Build, CatalogChanges, CatalogVersion, Engine, Flight, Gate, LockInfo, LockManager, Outcomes,
+    RowKey, SequencePosition, SequenceSpec, SequenceValues, Sequences, SessionLocks,
+    StorageMonitor, StorageStatus, Transaction, Transactions, TreeSize, TxnOptions, Writing,
+    XidStatus,
 };
 use base::env::{sleep, BoxFuture, Instant};
 use base::ids::FIRST_GROUP;
 use base::sync::Mutex;
 use base::{
     coro, Debt, Durability, Error, GroupDebt, GroupId, Lsn, Position, Result, SequenceId,
-    SessionId, SqlState, Term, Timestamp, TreeId, Xid,
+    SessionId, SqlState, Timestamp, TreeId, Xid,
 };
-use spanning::Outcome;
+use spanning::{Outcome, Participant};
 
 use super::across::{append_parts, Appended};
 use super::branch::link::{Connections, Links};
@@ -69,7 +72,6 @@ use super::branch::remote::RemoteBranch;
 use super::branch::{Branch, Branching};
 use super::{KvEngine, Neighbours};
 use crate::gate::outcome_unknown;
-use circles::Waiting;
 use txn::{DatabaseTxn, Joined};
 
 /// How long a transaction waits until this node leads a group that it has touched, as after the loss
@@ -87,8 +89,6 @@ pub struct Database {
     has_further: Arc<AtomicBool>,
     /// The greatest timestamp that transactions here have heard of.
     heard: AtomicI64,
-    /// Up to there the clock of the first group has been moved.
-    passed: AtomicI64,
     /// The last number that was given.
     numbered: Mutex<Option<Position>>,
     /// A statement has met a group that it had not joined when it began: all join all from now on.
@@ -111,7 +111,6 @@ impl Database {
             groups,
             has_further,
             heard: AtomicI64::new(i64::MIN),
-            passed: AtomicI64::new(i64::MIN),
             numbered: Mutex::new(None),
             joins_all: AtomicBool::new(false),
             connections: links.map(|links| Arc::new(Connections::new(links))),
@@ -140,24 +139,30 @@ impl Database {
         groups.map_or_else(|| vec![self.first.clone()], |groups| groups.engines())
     }
 
-    /// How long somebody waits for a leader of a group.
-    fn patience(&self, group: GroupId) -> Patience<'_> {
-        let now = self.first.group().env().now();
-        Patience {
-            database: self,
-            group,
-            until: now.after(LEADERSHIP_WAIT_MAX),
-        }
+    /// A transaction whose home is a group that this node leads.
+    ///
+    /// # Errors
+    /// 40001 where it does not lead it.
+    pub fn begin_at(
+        self: &Arc<Self>,
+        home: GroupId,
+        options: TxnOptions,
+    ) -> Result<Box<dyn Transaction>> {
+        let home = self.engine(home).ok_or_else(crate::group::not_leader)?;
+        let txn = home.begin_branch(options)?;
+        let home = Branch::new(home, txn);
+        Ok(Box::new(DatabaseTxn::new(self.clone(), home, options)))
     }
 
-    /// A branch of a transaction in a group, if there is a leader now that can be reached. Whether that
-    /// takes it, is sure once it is [`confirmed`](Branching::confirm).
+    /// A branch of a transaction in another group than its home, if there is a leader now that can be
+    /// reached. Whether that takes it, is sure once it is [`confirmed`](Branching::confirm).
     ///
     /// # Errors
     /// The interrupt that ended the wait; whatever else than leadership is in the way.
     fn try_branch(
-        self: &Arc<Self>,
+        &self,
         group: GroupId,
+        home: &Branch,
         options: TxnOptions,
     ) -> Result<Option<Box<dyn Branching>>> {
         let Some(engine) = self.engine(group) else {
@@ -177,18 +182,49 @@ impl Database {
         let Some(place) = self.place(&engine) else {
             return Ok(None);
         };
-        let waiting = Box::new(Waiting::of(self, options.session));
-        match RemoteBranch::begin(place, self.home()?, options, waiting) {
+        match RemoteBranch::begin(place, self.led(&home.engine)?, options) {
             Ok(branch) => Ok(Some(Box::new(branch))),
             Err(error) if error.is_failover() => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// The term in which this node leads the first group.
-    fn home(&self) -> Result<Term> {
-        let leading = self.first.group().leading();
-        leading.ok_or_else(crate::group::not_leader)
+    /// The term in which this node leads a group.
+    fn led(&self, engine: &KvEngine) -> Result<Participant> {
+        let leading = engine.group().leading();
+        Ok(Participant {
+            group: engine.group().id(),
+            term: leading.ok_or_else(crate::group::not_leader)?,
+        })
+    }
+
+    /// Waits until the catalog is what whoever had a table's lock has made of it, once that was given up.
+    ///
+    /// # Errors
+    /// As [`Group::wait_for_standing`](crate::group::Group::wait_for_standing).
+    fn wait_for_catalog(&self) -> Result<()> {
+        let first = self.first.group();
+        match first.leading() {
+            Some(_) => first.wait_for_standing(),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the rows of a further group can be numbered as a build wants it: numbers are given where
+    /// the first group is led.
+    ///
+    /// # Errors
+    /// 0A000 where they cannot.
+    fn check_numbers_for(&self, build: &Build) -> Result<()> {
+        let key = build.rekeyed.as_ref().map(|rekeyed| &rekeyed.key);
+        let are_wanted = matches!(key, Some(RowKey::Numbers(_)));
+        let group = self.engine(build.source.group());
+        let leads = |engine: &Arc<KvEngine>| engine.group().leading().is_some();
+        if are_wanted && !(leads(&self.first) && group.is_some_and(|group| leads(&group))) {
+            let what = "numbering the rows of a table whose group another node leads";
+            return Err(Error::unsupported(what));
+        }
+        Ok(())
     }
 
     /// The other node that leads a group.
@@ -216,31 +252,32 @@ impl Database {
         led.map(|group| group.id()).collect()
     }
 
-    /// Commits what a transaction has written in these groups, or has to hold there until then.
+    /// Commits what a transaction has written in these groups, or has to hold there until then;
+    /// `home` coordinates if it is one of them.
     fn commit_parts(
         &self,
-        first: Option<Branch>,
+        home: Option<Branch>,
         mut others: Vec<Joined>,
         durability: Durability,
     ) -> Result<Debt> {
         if others.is_empty() {
-            let Some(Branch { txn, .. }) = first else {
+            let Some(Branch { engine, txn, .. }) = home else {
                 return Ok(Debt::NONE);
             };
-            return self.commit_alone(&self.first, || txn.commit(durability));
+            return self.commit_alone(&engine, || txn.commit(durability));
         }
         let durability = durability.max(Durability::On);
         let spreads = others.iter().any(|one| !one.branch.is_here());
         let mut awaited: Vec<_> = (others.iter().filter(|one| one.branch.is_here()))
             .filter_map(|one| self.engine(one.branch.group()))
             .collect();
-        let changes_catalog = first
+        let changes_catalog = home
             .as_ref()
-            .is_some_and(|first| !first.txn.catalog_writes().is_empty());
-        let coordinator = match first {
-            Some(first) => {
-                awaited.insert(0, first.engine.clone());
-                first
+            .is_some_and(|home| !home.txn.catalog_writes().is_empty());
+        let coordinator = match home {
+            Some(home) => {
+                awaited.insert(0, home.engine.clone());
+                home
             }
             None => {
                 // All of them are here.
@@ -319,12 +356,12 @@ impl Database {
         self.heard.fetch_max(timestamp.0, Ordering::SeqCst);
     }
 
-    /// The first group is about to be read by itself.
-    fn pass_in_first(&self) {
+    /// A group is about to be read by itself.
+    fn pass_in(&self, engine: &KvEngine) {
         let heard = self.heard();
-        if self.passed.load(Ordering::SeqCst) < heard.0 {
-            self.first.group().pass(heard);
-            self.passed.fetch_max(heard.0, Ordering::SeqCst);
+        if engine.passed.load(Ordering::SeqCst) < heard.0 {
+            engine.group().pass(heard);
+            engine.passed.fetch_max(heard.0, Ordering::SeqCst);
         }
     }
 
@@ -358,22 +395,35 @@ impl Database {
 }
 
 /// Somebody waits until a group is led.
-struct Patience<'a> {
-    database: &'a Database,
+struct Patience {
+    home: Arc<KvEngine>,
     group: GroupId,
     until: Instant,
 }
 
-impl Patience<'_> {
+impl Patience {
+    /// Whoever has this home waits for a leader of a group.
+    fn with(home: &Arc<KvEngine>, group: GroupId) -> Patience {
+        let now = home.group().env().now();
+        Patience {
+            home: home.clone(),
+            group,
+            until: now.after(LEADERSHIP_WAIT_MAX),
+        }
+    }
+
     /// Waits a moment.
     ///
     /// # Errors
-    /// 57P03 when it has taken too long; 40001 where this node does not lead the first group any more;
-    /// the interrupt that ended the wait.
+    /// 57P03 when it has taken too long; 40001 where this node does not lead the home any more; the
+    /// interrupt that ended the wait.
     fn wait(&self) -> Result<()> {
-        // Whoever leads the first no more has nothing to wait for.
-        self.database.home()?;
-        let env = self.database.first.group().env();
+        let home = self.home.group();
+        // Whoever leads that no more has nothing to wait for.
+        if home.leading().is_none() {
+            return Err(crate::group::not_leader());
+        }
+        let env = home.env();
         if env.now() >= self.until {
             let message = format!("group {} has no leader that can be reached", self.group);
             let hint = "It has one as soon as a majority of its voters is there.";
@@ -384,16 +434,15 @@ impl Patience<'_> {
     }
 }
 
-/// Begins transactions; they keep the database.
+/// Begins transactions at home in the first group; they keep the database.
 struct Begins(Arc<Database>);
 
 impl Transactions for Begins {
     fn begin(&self, options: TxnOptions) -> Result<Box<dyn Transaction>> {
-        let database = &self.0;
-        let first = database.first.begin_branch(options)?;
+        let Begins(database) = self;
         match database.has_further.load(Ordering::Relaxed) {
-            true => Ok(Box::new(DatabaseTxn::new(database.clone(), first, options))),
-            false => Ok(Box::new(first)),
+            true => database.begin_at(FIRST_GROUP, options),
+            false => Ok(Box::new(database.first.begin_branch(options)?)),
         }
     }
 
@@ -520,7 +569,7 @@ impl LockManager for Database {
     }
 
     fn blockers_everywhere(&self, session: SessionId) -> Result<Vec<SessionId>> {
-        let mut all = self.waits_of(session)?.by;
+        let mut all = self.waits_of(session)?;
         all.sort_unstable();
         all.dedup();
         Ok(all)

@@ -1,4 +1,4 @@
-//! Circles through the lock tables of several groups of a node.
+//! Circles through the lock tables of several groups of a node, and those of other nodes.
 //!
 //! ```text
 //! ann holds a row of group 1, waits in group 2 for bob
@@ -6,30 +6,52 @@
 //! ```
 //! Each table finds the circles that are its own; whoever begins to wait and closes none of these looks
 //! at all tables of the node. Only sessions are in several of them: other parties have the numbers of
-//! their group's transactions.
+//! their group's transactions. What leads over other nodes, somebody else finds ([`Elsewhere`]), who is
+//! asked again and again by all who wait for longer.
 //!
 //! # Invariants
 //! - All latches of several tables are taken in one order, that of the tables in memory.
 //!
 //! # What it leaves out
-//! Lines are not reordered for such a circle: whoever closes it fails. Groups that other nodes lead.
+//! Lines are not reordered for such a circle: whoever closes it fails.
 
 use std::sync::{Arc, Weak};
 
 use base::sync::{Mutex, MutexGuard, RwLock};
-use base::Result;
+use base::{Result, SessionId};
 
 use super::modes::Modes;
 use super::owner::{Owner, Party};
 use super::{deadlock, deadlock_detected, notify, LockTable, Shard, Wait};
 
-/// The lock tables of the other groups of a node.
-#[derive(Debug, Default)]
-pub(super) struct Beside(RwLock<Vec<Weak<LockTable>>>);
+/// Finds circles of sessions that wait for one another at several nodes.
+pub trait Elsewhere: Send + Sync {
+    /// Whether a session that waits here waits, in the end, for itself, and is the one of the circle to
+    /// give up. Called inside a coroutine.
+    ///
+    /// # Errors
+    /// The interrupt that ended the search.
+    fn is_victim(&self, session: SessionId) -> Result<bool>;
+}
+
+/// The lock tables of the other groups of a node, and who knows those of other nodes.
+#[derive(Default)]
+pub(super) struct Beside(RwLock<(Vec<Weak<LockTable>>, Option<Weak<dyn Elsewhere>>)>);
+
+impl std::fmt::Debug for Beside {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Beside").field(&self.0.read().0).finish()
+    }
+}
 
 impl Beside {
     fn tables(&self) -> Vec<Arc<LockTable>> {
-        self.0.read().iter().filter_map(Weak::upgrade).collect()
+        self.0.read().0.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Who knows the tables of other nodes.
+    pub fn elsewhere(&self) -> Option<Arc<dyn Elsewhere>> {
+        self.0.read().1.as_ref().and_then(Weak::upgrade)
     }
 }
 
@@ -40,10 +62,11 @@ struct Latched<'a> {
 }
 
 impl LockTable {
-    /// These are the tables of all groups of its node, this one included.
-    pub fn set_beside(&self, all: &[Arc<LockTable>]) {
+    /// These are the tables of all groups of its node, this one included; `elsewhere` knows those of
+    /// other nodes.
+    pub fn set_beside(&self, all: &[Arc<LockTable>], elsewhere: Weak<dyn Elsewhere>) {
         let others = all.iter().filter(|other| !std::ptr::eq(&***other, self));
-        *self.beside.0.write() = others.map(Arc::downgrade).collect();
+        *self.beside.0.write() = (others.map(Arc::downgrade).collect(), Some(elsewhere));
     }
 
     /// As [`LockTable::check_deadlock`], for circles that leave this table.

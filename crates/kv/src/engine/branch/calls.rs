@@ -40,6 +40,8 @@ use base::{
     Timestamp, TreeId,
 };
 
+use spanning::Participant;
+
 use super::prepare::{Prepared, Preparing};
 use super::Stake;
 use fields::*;
@@ -92,8 +94,8 @@ pub(super) enum Call {
     Post(Post, TreeId, Key, Posted),
     Delete(TreeId, Key),
     // What is wrong with these, the next answer says.
-    /// A transaction begins in a group, of a session whose node leads the first group in a term.
-    Begin(GroupId, Term, TxnOptions),
+    /// A transaction begins in a group, of a session whose node leads its home in a term.
+    Begin(GroupId, Participant, TxnOptions),
     BeginStatement,
     TakeView,
     // These are answered.
@@ -237,9 +239,10 @@ impl Call {
         let code = out.len();
         out.push(0);
         out[code] = match self {
-            Call::Begin(group, term, options) => {
+            Call::Begin(group, home, options) => {
                 put_varint(out, group.0.into());
-                put_varint(out, term.0);
+                put_varint(out, home.group.0.into());
+                put_varint(out, home.term.0);
                 put_options(out, options);
                 1
             }
@@ -456,7 +459,14 @@ impl Call {
     pub fn decode(reader: &mut Reader<'_>) -> Result<Call> {
         let r = reader;
         Ok(match r.u8()? {
-            1 => Call::Begin(GroupId(r.varint_as()?), Term(r.varint()?), options(r)?),
+            1 => {
+                let group = GroupId(r.varint_as()?);
+                let home = Participant {
+                    group: GroupId(r.varint_as()?),
+                    term: Term(r.varint()?),
+                };
+                Call::Begin(group, home, options(r)?)
+            }
             2 => Call::Cancel,
             46 => Call::Locks(GroupId(r.varint_as()?)),
             3 => Call::Blockers(GroupId(r.varint_as()?), SessionId(r.varint_as()?)),

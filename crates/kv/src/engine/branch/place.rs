@@ -1,5 +1,5 @@
 //! Where a group is led, and how its leader is asked: answers are waited for until the leader is lost, the
-//! session is told to stop, or it turns out to wait for itself.
+//! session is told to stop.
 
 use std::future::Future;
 use std::io;
@@ -16,19 +16,9 @@ use base::{Error, NodeId, Result};
 use super::calls::{decode_answer, Answer, Call, Condition};
 use super::link::{Connection, Connections};
 use crate::group::Group;
-use crate::locks::{deadlock_detected_elsewhere, DEADLOCK_TIMEOUT};
 
 /// Who has been told to stop waiting says so within this, or is given up.
 const CANCEL_WAIT_MAX: Duration = Duration::from_secs(1);
-
-/// Finds circles of sessions that wait for one another at several nodes.
-pub(in super::super) trait Circles {
-    /// Whether a session waits, in the end, for itself, and is the one of the circle to give up.
-    ///
-    /// # Errors
-    /// The interrupt that ended the search.
-    fn is_victim(&self) -> Result<bool>;
-}
 
 /// Where a group is led.
 #[derive(Clone)]
@@ -59,16 +49,15 @@ pub(super) fn unexpected<T>() -> Result<T> {
 enum Woken {
     Answer(io::Result<Vec<u8>>),
     Lost,
-    Check,
 }
 
 /// How an answer is waited for.
 #[derive(Clone, Copy)]
-pub(super) enum Wait<'a> {
+pub(super) enum Wait {
     /// Whatever is said to the session meanwhile.
     ToTheEnd,
     /// As long as the session may wait.
-    With(&'a dyn Circles),
+    Interruptible,
 }
 
 impl Place {
@@ -108,54 +97,33 @@ impl Place {
     pub(super) fn answer(
         &self,
         connection: &mut Option<Connection>,
-        wait: Wait<'_>,
+        wait: Wait,
     ) -> Result<Answered> {
         let mut at_work = connection.take().ok_or_else(lost)?;
-        let env = self.group.env().clone();
-        let mut check = sleep(&*env, DEADLOCK_TIMEOUT);
         let mut is_lost = pin!(self.lost());
-        loop {
-            let woken = std::future::poll_fn(|cx| {
-                if let Poll::Ready(answer) = at_work.poll_answer(cx) {
-                    return Poll::Ready(Woken::Answer(answer));
-                }
-                if is_lost.as_mut().poll(cx).is_ready() {
-                    return Poll::Ready(Woken::Lost);
-                }
-                check.as_mut().poll(cx).map(|()| Woken::Check)
-            });
-            let woken = match &wait {
-                Wait::ToTheEnd => coro::wait_uninterrupted(woken),
-                Wait::With(_) => match coro::wait(woken) {
-                    Ok(woken) => woken,
-                    Err(interrupt) => {
-                        *connection = self.cancel(at_work);
-                        return Err(interrupt.into());
-                    }
-                },
-            };
-            match (woken, wait) {
-                (Woken::Answer(Ok(answer)), _) => {
-                    let decoded = decode_answer(&answer).map_err(|_| lost())?;
-                    *connection = Some(at_work);
-                    return Ok(decoded);
-                }
-                (Woken::Answer(Err(_)) | Woken::Lost, _) => return Err(lost()),
-                (Woken::Check, Wait::ToTheEnd) => check = sleep(&*env, DEADLOCK_TIMEOUT),
-                (Woken::Check, Wait::With(circles)) => {
-                    match circles.is_victim() {
-                        Ok(false) => check = sleep(&*env, DEADLOCK_TIMEOUT),
-                        Ok(true) => {
-                            *connection = self.cancel(at_work);
-                            return Err(deadlock_detected_elsewhere());
-                        }
-                        Err(error) => {
-                            *connection = self.cancel(at_work);
-                            return Err(error);
-                        }
-                    };
-                }
+        let woken = std::future::poll_fn(|cx| {
+            if let Poll::Ready(answer) = at_work.poll_answer(cx) {
+                return Poll::Ready(Woken::Answer(answer));
             }
+            is_lost.as_mut().poll(cx).map(|()| Woken::Lost)
+        });
+        let woken = match wait {
+            Wait::ToTheEnd => coro::wait_uninterrupted(woken),
+            Wait::Interruptible => match coro::wait(woken) {
+                Ok(woken) => woken,
+                Err(interrupt) => {
+                    *connection = self.cancel(at_work);
+                    return Err(interrupt.into());
+                }
+            },
+        };
+        match woken {
+            Woken::Answer(Ok(answer)) => {
+                let decoded = decode_answer(&answer).map_err(|_| lost())?;
+                *connection = Some(at_work);
+                Ok(decoded)
+            }
+            Woken::Answer(Err(_)) | Woken::Lost => Err(lost()),
         }
     }
 

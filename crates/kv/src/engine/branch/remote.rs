@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! insert ──► NextCommand, Insert ──► n2 … waits for a lock there
-//!   │            a second later: does whoever has it wait for this session?  ([`Circles`])  40P01
+//!   │            a second later: does whoever has it wait for this session?  40P01
 //!   │            cancelled, timed out, terminated: Cancel ──► n2
 //!   ◄─────────── an answer; or another leads the group, or the connection breaks: 40001
 //! ```
@@ -29,8 +29,8 @@ use std::time::Duration;
 
 use base::engine::{
     Announced, Build, Building, Built, Direction, Inserted, LockWait, LockedRow, Locking, Post,
-    Reading, RowBatch, RowKey, RowLock, Savepoint, Savepoints, TableLock, Ticket, TxnOptions,
-    ViewId, Views, Write, Writing,
+    Reading, RowBatch, RowLock, Savepoint, Savepoints, TableLock, Ticket, TxnOptions, ViewId,
+    Views, Write, Writing,
 };
 use base::limits::SCAN_BATCH_ROWS;
 use base::{Debt, Durability, Error, GroupId, Key, KeyRange, Result, Term, Timestamp, TreeId};
@@ -40,7 +40,7 @@ use spanning::Participant;
 use super::ahead::Ahead;
 use super::calls::{check_fits, Answer, Call, Condition, Posted};
 use super::link::Connection;
-use super::place::{lost, unexpected, Answered, Circles, Place, Wait};
+use super::place::{lost, unexpected, Answered, Place, Wait};
 use super::prepare::{Asked, Handed, Preparing};
 use super::{Access, Branch, Branching, Stake};
 
@@ -61,7 +61,6 @@ struct Early {
 /// A branch in a group that another node leads.
 pub(in super::super) struct RemoteBranch {
     place: Place,
-    circles: Box<dyn Circles>,
     /// None once it is over or lost.
     connection: RefCell<Option<Connection>>,
     /// What goes along with the next call.
@@ -81,22 +80,16 @@ pub(in super::super) struct RemoteBranch {
 }
 
 impl RemoteBranch {
-    /// Begins one, of a session whose node leads the first group in `home`. Whether it has begun, the
-    /// answer to the first call tells.
+    /// Begins one, of a session with a `home` on this node. Whether it has begun, the answer to the first
+    /// call tells.
     ///
     /// # Errors
     /// 40001 where that node cannot be reached.
-    pub fn begin(
-        place: Place,
-        home: Term,
-        options: TxnOptions,
-        circles: Box<dyn Circles>,
-    ) -> Result<RemoteBranch> {
+    pub fn begin(place: Place, home: Participant, options: TxnOptions) -> Result<RemoteBranch> {
         let begin = Call::Begin(place.group.id(), home, options);
         let branch = RemoteBranch {
             connection: RefCell::new(Some(place.connected()?)),
             place,
-            circles,
             posted: RefCell::default(),
             early: RefCell::default(),
             ahead: Ahead::default(),
@@ -137,13 +130,13 @@ impl RemoteBranch {
         Ok(())
     }
 
-    fn exchange(&self, call: &Call, wait: Wait<'_>) -> Result<Answered> {
+    fn exchange(&self, call: &Call, wait: Wait) -> Result<Answered> {
         self.send(call)?;
         self.last(wait)
     }
 
     /// The answer to what was sent last.
-    fn last(&self, wait: Wait<'_>) -> Result<Answered> {
+    fn last(&self, wait: Wait) -> Result<Answered> {
         let mut connection = self.connection.borrow_mut();
         let mut early = self.early.borrow_mut();
         while connection.as_ref().is_some_and(|one| one.awaited() > 1) {
@@ -194,7 +187,7 @@ impl RemoteBranch {
                     ..self.condition.clone()
                 },
             )),
-            None => self.last(Wait::With(&*self.circles)),
+            None => self.last(Wait::Interruptible),
         })
     }
 
@@ -209,7 +202,7 @@ impl RemoteBranch {
     fn ask(&mut self, call: &Call) -> Result<Answer> {
         let (answer, condition) = match self.take_early(call) {
             Some(answered) => answered?,
-            None => self.exchange(call, Wait::With(&*self.circles))?,
+            None => self.exchange(call, Wait::Interruptible)?,
         };
         self.debt.merge(&condition.debt);
         self.condition = condition;
@@ -702,7 +695,7 @@ impl Writing for RemoteBranch {
 
     fn was_moved(&self, tree: TreeId, key: &[u8]) -> Result<bool> {
         let call = Call::WasMoved(tree, key.to_vec());
-        match self.exchange(&call, Wait::With(&*self.circles))?.0? {
+        match self.exchange(&call, Wait::Interruptible)?.0? {
             Answer::Flag(flag) => Ok(flag),
             _ => unexpected(),
         }
@@ -722,11 +715,6 @@ impl Writing for RemoteBranch {
 
 impl Building for RemoteBranch {
     fn build(&mut self, build: &Build) -> Result<Built> {
-        let key = build.rekeyed.as_ref().map(|rekeyed| &rekeyed.key);
-        if matches!(key, Some(RowKey::Numbers(_))) {
-            let what = "numbering the rows of a table whose group another node leads";
-            return Err(Error::unsupported(what));
-        }
         match self.ask(&Call::Build(build.clone()))? {
             Answer::Built(built) => Ok(built),
             _ => unexpected(),

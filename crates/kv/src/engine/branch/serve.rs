@@ -3,7 +3,7 @@
 //! A connection has a task ([`serve`]) on a reactor of sessions. It runs one transaction after the
 //! other, each in a coroutine of its own: calls come in by a mailbox, and what they are answered leaves
 //! by it. A transaction ends with its commit, its prepare or [`Call::End`], with its connection, and
-//! when another than the node that has begun it leads the first group, since nobody can commit it then.
+//! when another than the node that has begun it leads its home, since nobody can commit it then.
 //!
 //! ```text
 //! connection ──frames──► task ──► mailbox ──► coroutine: a Branch, one call after the other
@@ -29,7 +29,6 @@ use base::engine::{
     Gate, Inserted, LockManager, LockWait, Post, RowBatch, Savepoint, TxnOptions, ViewId,
 };
 use base::env::Stream;
-use base::ids::FIRST_GROUP;
 use base::{Debt, Durability, Error, ErrorClass, NodeId, Result, Term, TreeId};
 use raft::planted::{is_planted, Bug};
 use spanning::SpanningId;
@@ -153,11 +152,11 @@ async fn converse(
             handed.answers.borrow_mut().push(answer);
         }
     };
-    let first_group = served.groups.engine(FIRST_GROUP);
+    let home_here = served.groups.engine(home.group);
     let mut run = pin!(coro::run(interrupts.clone(), body));
     let mut replaced = pin!(async {
-        match &first_group {
-            Some(engine) => is_led_elsewhere(engine.group(), from, home).await,
+        match &home_here {
+            Some(engine) => is_led_elsewhere(engine.group(), from, home.term).await,
             None => std::future::pending().await,
         }
     });
@@ -208,7 +207,7 @@ async fn converse(
     Ok((!is_ended_here).then(|| mailbox.calls.take()))
 }
 
-/// Ready when another node leads the first group than the one that did in a term.
+/// Ready when another node leads a group than the one that did in a term.
 async fn is_led_elsewhere(group: &Arc<Group>, node: NodeId, term: Term) {
     let is_replaced = |leader: Option<NodeId>| {
         let elsewhere = leader.is_some_and(|leader| leader != node);

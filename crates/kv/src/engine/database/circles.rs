@@ -1,23 +1,22 @@
 //! Circles of sessions that wait for one another in groups which several nodes lead.
 //!
 //! Each lock table finds the circles that lie in itself and in those beside it
-//! ([`crate::locks`]). One that leads over another node is found by whoever waits there: after a second
-//! it asks all nodes that lead a group for whom it waits, for whom those wait, and so on.
+//! ([`crate::locks`]). One that leads over other nodes is found by whoever waits: every second it has
+//! its lock table's node ask all nodes that lead a group for whom it waits, for whom those wait, and so
+//! on.
 //!
 //! ```text
-//! session 7 waits on n2 for 9     9 waits here for 7          7 ─► 9 ─► 7: a circle
-//!                                 9 waits on n3 for 7         7 and 9 look; 9 gives up
+//! session 7 waits on n2 for 9     9 waits on n1 for 7         7 ─► 9 ─► 7: a circle
+//!                                                             n2 looks for 7, n1 for 9; 9 gives up
 //! ```
 //! # Invariants
 //! - What is seen need never have been true at one moment, so a circle counts when it is seen twice: in
 //!   a true one nobody moves.
-//! - Of a circle, one gives up: of those that wait at another node, who look, the one with the greatest
-//!   number.
+//! - Of a circle, one gives up: the one with the greatest number.
 //!
 //! # What it leaves out
 //! Transactions without a session, and those that are prepared, wait for nobody here.
 
-use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use base::coro;
@@ -25,8 +24,9 @@ use base::engine::LockManager;
 use base::env::sleep;
 use base::{Result, SessionId};
 
-use super::super::branch::place::{ask_blockers, Circles};
+use super::super::branch::place::ask_blockers;
 use super::Database;
+use crate::locks::Elsewhere;
 
 /// After this a circle that was seen is looked for again.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
@@ -34,46 +34,27 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// A search that meets more sessions is given up.
 const SESSIONS_MAX: usize = 1_000;
 
-/// A session that may wait at another node.
-pub(super) struct Waiting {
-    database: Weak<Database>,
-    session: Option<SessionId>,
-}
-
-/// Whom a session waits for, and whether it does so at another node.
-pub(super) struct Blockers {
+/// Whom a session waits for.
+struct Blockers {
     of: SessionId,
-    pub by: Vec<SessionId>,
-    waits_elsewhere: bool,
+    by: Vec<SessionId>,
 }
 
-impl Waiting {
-    /// None does where it is no session's.
-    pub fn of(database: &Arc<Database>, session: Option<SessionId>) -> Waiting {
-        Waiting {
-            database: Arc::downgrade(database),
-            session,
-        }
-    }
-}
-
-impl Circles for Waiting {
-    fn is_victim(&self) -> Result<bool> {
-        let (Some(database), Some(session)) = (self.database.upgrade(), self.session) else {
-            return Ok(false);
-        };
-        if !database.is_last_of_circle(session)? {
+impl Elsewhere for Database {
+    fn is_victim(&self, session: SessionId) -> Result<bool> {
+        // Where no other node is asked, the lock tables here have looked.
+        if self.connections.is_none() || !self.is_last_of_circle(session)? {
             return Ok(false);
         }
-        coro::wait(sleep(&**database.first.group().env(), LOOK_AGAIN))?;
-        database.is_last_of_circle(session)
+        coro::wait(sleep(&**self.first.group().env(), LOOK_AGAIN))?;
+        self.is_last_of_circle(session)
     }
 }
 
 impl Database {
     /// Whether a session waits for itself in the end, and is the one to give up.
     fn is_last_of_circle(&self, session: SessionId) -> Result<bool> {
-        let mut met = vec![self.waits_of(session)?];
+        let mut met = vec![self.blockers_of(session)?];
         let mut seen = 0;
         while seen < met.len() {
             for other in met[seen].by.clone() {
@@ -81,7 +62,7 @@ impl Database {
                     if met.len() == SESSIONS_MAX {
                         return Ok(false);
                     }
-                    met.push(self.waits_of(other)?);
+                    met.push(self.blockers_of(other)?);
                 }
             }
             seen += 1;
@@ -100,15 +81,17 @@ impl Database {
             seen += 1;
         }
         let is_closed = met.iter().any(|one| one.by.contains(&session));
-        let looks = |one: &&Blockers| one.waits_elsewhere && circle.contains(&one.of);
-        let last = met.iter().filter(looks).map(|one| one.of).max();
-        Ok(is_closed && last == Some(session))
+        Ok(is_closed && circle.iter().max() == Some(&session))
+    }
+
+    fn blockers_of(&self, session: SessionId) -> Result<Blockers> {
+        let by = self.waits_of(session)?;
+        Ok(Blockers { of: session, by })
     }
 
     /// For whom a session waits, wherever it does.
-    pub(super) fn waits_of(&self, session: SessionId) -> Result<Blockers> {
+    pub(super) fn waits_of(&self, session: SessionId) -> Result<Vec<SessionId>> {
         let mut by = self.blockers(session);
-        let here = by.len();
         for engine in self.engines() {
             if let Some(place) = self.place(&engine) {
                 match ask_blockers(&place, session) {
@@ -119,10 +102,6 @@ impl Database {
                 }
             }
         }
-        Ok(Blockers {
-            of: session,
-            waits_elsewhere: by.len() > here,
-            by,
-        })
+        Ok(by)
     }
 }

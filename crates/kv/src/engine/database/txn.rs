@@ -1,21 +1,21 @@
 //! A transaction over the groups of a database: a branch in each that it has touched.
 //!
-//! The first branch is that of the first group, and is always there, on this node. Others join when
-//! one of their trees is locked, which a statement does with each of its tables before it begins. So
-//! when it begins its groups are known, and it sees one state of them. A branch of a group that another
-//! node leads is on that node ([`super::super::branch`]).
+//! The first branch is that of the session's home, a group that this node leads, and is always there.
+//! Others join when one of their trees is locked, which a statement does with each of its tables before
+//! it begins. So when it begins its groups are known, and it sees one state of them. A branch of a group
+//! that another node leads is on that node ([`super::super::branch`]).
 //!
 //! ```text
 //! lock_table(t2)        group 2 joins
-//! begin_statement       the first group and group 2, as of one timestamp
+//! begin_statement       the home and group 2, as of one timestamp
 //! get(t3)               of group 3, from within a function: joins now, if nothing has changed in the
 //!                       others since; else 40001, and from then on all join all
 //! savepoint             one in each branch; who joins later gets those that there are
 //! commit                nobody has written: nothing; one has: its own commit; several: parts
 //! ```
-//! Where another node leads a group in which it has written, the first group has a part too, and
-//! coordinates: so what became of it follows from logs, whatever is lost meanwhile.
-
+//! Where another node leads a group in which it has written, the home has a part too, and coordinates:
+//! so what became of it follows from logs, whatever is lost meanwhile.
+//!
 //! # Invariants
 //! - What a statement reads of several groups is one state, with all that was committed before.
 //! - A commit is appended in one group only when all that it owes in others is committed there.
@@ -36,7 +36,7 @@ use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use super::super::branch::{agree, Access, Branch, Branching, Stake};
-use super::Database;
+use super::{Database, Patience};
 use crate::group::Group;
 use crate::txn::Txn;
 
@@ -45,7 +45,7 @@ fn of_one_group(what: &str) -> Error {
     Error::unsupported(format!("{what} over several groups"))
 }
 
-/// A branch in another group than the first, and what the transaction's savepoints and views are
+/// A branch in another group than the home, and what the transaction's savepoints and views are
 /// called in it.
 pub(super) struct Joined {
     /// The branch.
@@ -66,7 +66,7 @@ impl Joined {
     }
 }
 
-/// Which of the branches: 0 is that of the first group.
+/// Which of the branches: 0 is that of the home.
 type Place = usize;
 
 /// A transaction of a session.
@@ -74,13 +74,13 @@ pub struct DatabaseTxn {
     database: Arc<Database>,
     options: TxnOptions,
     lock_timeout: Duration,
-    /// The branch of the first group.
-    first: Branch,
+    /// The branch of the home.
+    home: Branch,
     /// What that sees is of the state that the statement sees.
-    first_is_shown: bool,
+    home_is_shown: bool,
     /// Those of others.
     joined: Vec<Joined>,
-    /// Those that there are, as the first branch calls them.
+    /// Those that there are, as the home's branch calls them.
     savepoints: Vec<Savepoint>,
     /// A statement has begun.
     has_begun: bool,
@@ -92,15 +92,11 @@ pub struct DatabaseTxn {
 }
 
 impl DatabaseTxn {
-    /// Around a transaction of the first group that has done nothing yet.
-    pub fn new(
-        database: Arc<Database>,
-        first: Txn<Arc<Group>>,
-        options: TxnOptions,
-    ) -> DatabaseTxn {
+    /// Around a branch of the home that has done nothing yet.
+    pub fn new(database: Arc<Database>, home: Branch, options: TxnOptions) -> DatabaseTxn {
         DatabaseTxn {
-            first: Branch::new(database.first.clone(), first),
-            first_is_shown: false,
+            home,
+            home_is_shown: false,
             joined: Vec::new(),
             database,
             options,
@@ -113,45 +109,45 @@ impl DatabaseTxn {
         }
     }
 
-    fn first(&mut self) -> &mut Txn<Arc<Group>> {
-        &mut self.first.txn
+    fn home(&mut self) -> &mut Txn<Arc<Group>> {
+        &mut self.home.txn
     }
 
     fn is_alone(&self) -> bool {
         self.joined.is_empty()
     }
 
-    /// All branches, the first group's first.
+    /// All branches, the home's first.
     fn all(&mut self) -> impl Iterator<Item = &mut dyn Branching> {
         let others = self.joined.iter_mut();
         let others = others.map(|one| &mut *one.branch as &mut dyn Branching);
-        std::iter::once(&mut self.first as &mut dyn Branching).chain(others)
+        std::iter::once(&mut self.home as &mut dyn Branching).chain(others)
     }
 
     fn branch(&mut self, place: Place) -> &mut dyn Branching {
         match place.checked_sub(1) {
-            None => &mut self.first,
+            None => &mut self.home,
             Some(place) => &mut *self.joined[place].branch,
         }
     }
 
     fn branch_ref(&self, place: Place) -> &dyn Branching {
         match place.checked_sub(1) {
-            None => &self.first,
+            None => &self.home,
             Some(place) => &*self.joined[place].branch,
         }
     }
 
     fn is_shown(&self, place: Place) -> bool {
         match place.checked_sub(1) {
-            None => self.first_is_shown,
+            None => self.home_is_shown,
             Some(place) => self.joined[place].is_shown,
         }
     }
 
     fn set_shown(&mut self, place: Place) {
         match place.checked_sub(1) {
-            None => self.first_is_shown = true,
+            None => self.home_is_shown = true,
             Some(place) => self.joined[place].is_shown = true,
         }
     }
@@ -162,7 +158,7 @@ impl DatabaseTxn {
     }
 
     fn place_of(&self, group: GroupId) -> Option<Place> {
-        if group == FIRST_GROUP {
+        if group == self.home.group() {
             return Some(0);
         }
         let place = self
@@ -190,10 +186,10 @@ impl DatabaseTxn {
         group: GroupId,
         mut first: impl FnMut(&mut dyn Branching) -> Result<R>,
     ) -> Result<(Place, R)> {
-        let (database, options) = (self.database.clone(), self.options_of_others());
-        let patience = database.patience(group);
+        let options = self.options_of_others();
+        let patience = Patience::with(&self.home.engine, group);
         loop {
-            if let Some(branch) = database.try_branch(group, options)? {
+            if let Some(branch) = self.database.try_branch(group, &self.home, options)? {
                 self.add(branch);
                 let place = self.joined.len();
                 let done = first(self.branch(place));
@@ -210,7 +206,7 @@ impl DatabaseTxn {
         }
     }
 
-    /// What becomes of a transaction is noted in the first group.
+    /// What becomes of a transaction is noted at its home.
     fn options_of_others(&self) -> TxnOptions {
         TxnOptions {
             flight: None,
@@ -310,7 +306,7 @@ impl DatabaseTxn {
         for group in self.database.led_groups() {
             if self.place_of(group).is_none() {
                 // Who comes to touch a group that could not join hears so then.
-                let Some(branch) = self.database.try_branch(group, options)? else {
+                let Some(branch) = self.database.try_branch(group, &self.home, options)? else {
                     continue;
                 };
                 self.add(branch);
@@ -327,7 +323,7 @@ impl DatabaseTxn {
     /// Owes what a branch rests on.
     fn owe_branch(&mut self, place: Place) {
         let debt = match place.checked_sub(1) {
-            None => self.first.debt(),
+            None => self.home.debt(),
             Some(place) => self.joined[place].branch.debt(),
         };
         self.debt.merge(debt);
@@ -374,7 +370,7 @@ impl DatabaseTxn {
     /// What each branch has to say in the commit, and whether any has written.
     fn stakes(&self) -> (Vec<Stake>, bool) {
         let others = self.joined.iter().map(|one| one.branch.stake());
-        let stakes: Vec<_> = std::iter::once(self.first.stake()).chain(others).collect();
+        let stakes: Vec<_> = std::iter::once(self.home.stake()).chain(others).collect();
         let has_written = stakes.iter().any(|stake| stake.has_written);
         (stakes, has_written)
     }
@@ -382,7 +378,7 @@ impl DatabaseTxn {
 
 impl Transaction for DatabaseTxn {
     fn id(&self) -> TxnId {
-        self.first.txn.id()
+        self.home.txn.id()
     }
 
     fn isolation(&self) -> Isolation {
@@ -391,7 +387,7 @@ impl Transaction for DatabaseTxn {
 
     fn set_options(&mut self, options: TxnOptions) {
         self.options = options;
-        self.first.set_options(options);
+        self.home.set_options(options);
         let options = self.options_of_others();
         let others = self.joined.iter_mut();
         others.for_each(|one| one.branch.set_options(options));
@@ -405,7 +401,7 @@ impl Transaction for DatabaseTxn {
             self.join_all()?;
         }
         if self.is_alone() || !is_first && self.keeps_its_snapshot() {
-            self.database.pass_in_first();
+            self.database.pass_in(&self.home.engine);
             for place in 0..=self.joined.len() {
                 if self.branch_ref(place).has_snapshot() || is_first {
                     self.branch(place).begin_statement()?;
@@ -435,11 +431,11 @@ impl Transaction for DatabaseTxn {
     }
 
     fn advisory(&mut self) -> Result<&mut dyn AdvisoryLocking> {
-        self.first().advisory()
+        self.home().advisory()
     }
 
     fn outcome(&mut self) -> Result<&mut dyn TxnOutcome> {
-        self.first().outcome()
+        self.home().outcome()
     }
 
     fn snapshots(&mut self) -> Result<&mut dyn SnapshotSharing> {
@@ -447,11 +443,11 @@ impl Transaction for DatabaseTxn {
     }
 
     fn notifying(&mut self) -> Result<&mut dyn Notifying> {
-        self.first().notifying()
+        self.home().notifying()
     }
 
     fn end_reading(&mut self) -> bool {
-        self.is_alone() && self.first().end_reading()
+        self.is_alone() && self.home().end_reading()
     }
 
     fn begin_again(&mut self, options: TxnOptions) -> bool {
@@ -460,8 +456,8 @@ impl Transaction for DatabaseTxn {
         self.has_begun = false;
         self.last_post = Post(0);
         self.debt = Debt::NONE;
-        self.first_is_shown = false;
-        self.first().begin_again(options)
+        self.home_is_shown = false;
+        self.home().begin_again(options)
     }
 
     fn commit(self: Box<Self>, durability: Durability) -> Result<Debt> {
@@ -471,10 +467,10 @@ impl Transaction for DatabaseTxn {
         // What another node has of it is decided where it is known what became of it.
         let elsewhere =
             writes && joined.any(|(one, stake)| stake.is_part() && !one.branch.is_here());
-        let first_is_part = match writes {
+        let home_is_part = match writes {
             true => elsewhere || stakes[0].is_part(),
             // Whoever has asked for an id has written nothing, perhaps.
-            false => this.first.txn.is_asked_about(),
+            false => this.home.txn.is_asked_about(),
         };
         let (mut parts, mut others) = (Vec::new(), Vec::new());
         for (one, stake) in std::mem::take(&mut this.joined)
@@ -491,19 +487,19 @@ impl Transaction for DatabaseTxn {
             if !groups.is_empty() {
                 this.debt.merge(&this.database.numbered());
             }
-            groups.extend(first_is_part.then_some(FIRST_GROUP));
+            groups.extend(home_is_part.then_some(this.home.group()));
             this.settle_beside(&groups)?;
         }
         let DatabaseTxn {
             database,
-            first,
+            home,
             mut debt,
             ..
         } = this;
-        let first = match first_is_part {
-            true => Some(first),
+        let coordinator = match home_is_part {
+            true => Some(home),
             false => {
-                others.insert(0, Box::new(first));
+                others.insert(0, Box::new(home));
                 None
             }
         };
@@ -513,7 +509,7 @@ impl Transaction for DatabaseTxn {
                 debt.merge(&branch.commit(durability)?);
             }
         }
-        debt.merge(&database.commit_parts(first, parts, durability)?);
+        debt.merge(&database.commit_parts(coordinator, parts, durability)?);
         // They have nothing to say, and nothing that happens to them undoes what is committed.
         drop(others);
         Ok(debt)
@@ -525,13 +521,15 @@ impl Transaction for DatabaseTxn {
         durability: Durability,
     ) -> Result<Debt> {
         let (stakes, _) = self.stakes();
-        if stakes[1..].iter().any(|stake| stake.is_part()) {
+        let are_beside = stakes[1..].iter().any(|stake| stake.is_part());
+        // Who resolves it asks the first group.
+        if are_beside || self.home.group() != FIRST_GROUP {
             return Err(of_one_group("preparing a transaction"));
         }
         self.settle_beside(&[FIRST_GROUP])?;
         let mut debt = std::mem::take(&mut self.debt);
-        let first = self.first.txn;
-        debt.merge(&first.prepare(preparation, durability)?);
+        let home = self.home.txn;
+        debt.merge(&home.prepare(preparation, durability)?);
         Ok(debt)
     }
 }
@@ -687,7 +685,7 @@ impl Locking for DatabaseTxn {
         let mut by_group: BTreeMap<GroupId, Vec<(TreeId, TableLock)>> = BTreeMap::new();
         for table in tables
             .iter()
-            .filter(|(tree, _)| tree.group() != FIRST_GROUP)
+            .filter(|(tree, _)| tree.group() != self.home.group())
         {
             by_group.entry(table.0.group()).or_default().push(*table);
         }
@@ -700,7 +698,7 @@ impl Locking for DatabaseTxn {
         for group in by_group.keys() {
             let place = match self.place_of(*group) {
                 Some(place) => place,
-                None => match self.database.clone().try_branch(*group, options)? {
+                None => match self.database.try_branch(*group, &self.home, options)? {
                     Some(branch) => {
                         self.add(branch);
                         self.joined.len()
@@ -735,14 +733,14 @@ impl Locking for DatabaseTxn {
         let group = tree.group();
         // It need not see anything there yet.
         let lock = |txn: &mut dyn Access| txn.lock_table(tree, mode, wait);
-        let (place, locked) = match self.place_of(group) {
-            Some(place) => (place, self.in_branch(place, lock)?),
-            None => self.join(group, |branch| lock(branch.access()))?,
+        let locked = match self.place_of(group) {
+            Some(place) => self.in_branch(place, lock)?,
+            None => self.join(group, |branch| lock(branch.access()))?.1,
         };
-        if place != 0 {
+        if group != FIRST_GROUP {
             // Whoever has held it may have changed the catalog as well, and has given it up as soon as
             // its part of this group was resolved.
-            self.database.first.group().wait_for_standing()?;
+            self.database.wait_for_catalog()?;
         }
         Ok(locked)
     }
@@ -811,7 +809,7 @@ impl Writing for DatabaseTxn {
     }
 
     fn catalog_writes(&self) -> &[(TreeId, Key)] {
-        self.first.txn.catalog_writes()
+        self.home.txn.catalog_writes()
     }
 }
 
@@ -820,6 +818,7 @@ impl Building for DatabaseTxn {
         let group = build.source.group();
         let place = self.touch(group)?;
         if group != FIRST_GROUP {
+            self.database.check_numbers_for(build)?;
             // That it begins is in the log at once.
             self.debt.merge(&self.database.numbered());
             self.settle_beside(&[group])?;
@@ -830,7 +829,7 @@ impl Building for DatabaseTxn {
 
 impl Savepoints for DatabaseTxn {
     fn savepoint(&mut self) -> Savepoint {
-        let of_all = self.first().savepoint();
+        let of_all = self.home().savepoint();
         for one in &mut self.joined {
             let own = one.branch.access().savepoint();
             one.savepoints.push((of_all, own));
@@ -840,7 +839,7 @@ impl Savepoints for DatabaseTxn {
     }
 
     fn rollback_to(&mut self, savepoint: Savepoint) {
-        self.first().rollback_to(savepoint);
+        self.home().rollback_to(savepoint);
         for one in &mut self.joined {
             if let Some(own) = one.own(savepoint) {
                 one.branch.access().rollback_to(own);
@@ -851,7 +850,7 @@ impl Savepoints for DatabaseTxn {
     }
 
     fn release(&mut self, savepoint: Savepoint) {
-        self.first().release(savepoint);
+        self.home().release(savepoint);
         for one in &mut self.joined {
             if let Some(own) = one.own(savepoint) {
                 one.branch.access().release(own);
@@ -864,7 +863,7 @@ impl Savepoints for DatabaseTxn {
 
 impl Views for DatabaseTxn {
     fn keep_view(&mut self) -> Result<ViewId> {
-        let of_all = self.first().keep_view()?;
+        let of_all = self.home().keep_view()?;
         for one in &mut self.joined {
             if one.is_shown {
                 let own = one.branch.access().keep_view()?;
@@ -875,7 +874,7 @@ impl Views for DatabaseTxn {
     }
 
     fn swap_view(&mut self, view: ViewId) -> Result<()> {
-        self.first().swap_view(view)?;
+        self.home().swap_view(view)?;
         for one in &mut self.joined {
             let own = one.views.iter().find(|(of_all, _)| *of_all == view);
             // A group that has joined since has nothing that belongs to the view.
@@ -887,7 +886,7 @@ impl Views for DatabaseTxn {
     }
 
     fn drop_view(&mut self, view: ViewId) {
-        self.first().drop_view(view);
+        self.home().drop_view(view);
         for one in &mut self.joined {
             if let Some(at) = one.views.iter().position(|(of_all, _)| *of_all == view) {
                 let (_, own) = one.views.swap_remove(at);

@@ -113,10 +113,9 @@ impl Groups {
             engines,
         });
         let known: Arc<dyn Neighbours> = both.clone();
-        both.engines
-            .iter()
-            .for_each(|engine| engine.set_beside(&both.engines));
         for engine in &both.engines {
+            let database = Arc::downgrade(&both.database);
+            engine.set_beside(&both.engines, database);
             engine.set_neighbours(Arc::downgrade(&known));
         }
         self.nodes.lock().insert(node, both);
@@ -139,6 +138,14 @@ impl Groups {
         self.world
             .until("leaders", |_| home_of(&nodes, leaders).is_some());
         home_of(&self.nodes, leaders).expect("just found")
+    }
+
+    /// The node that leads the second group, once both are led as they should be.
+    pub fn leader_of_second(&mut self) -> Arc<Both> {
+        self.leader();
+        let nodes = self.nodes.lock();
+        let second = nodes.values().find(|node| node.leads(1));
+        second.expect("just found").clone()
     }
 
     pub fn session<T: 'static>(&mut self, body: impl FnOnce(&Both) -> Result<T> + 'static) -> T {
@@ -288,6 +295,28 @@ pub(super) struct Ways {
     pub transfer: fn(&Both, &str, (i64, i64), i64) -> Result<Debt>,
     pub read: fn(&Both) -> Result<Read>,
     pub leaders: Leaders,
+    /// Where sessions are.
+    pub sessions: Sessions,
+}
+
+/// Where sessions are.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Sessions {
+    /// Where the first group is led.
+    AtFirst,
+    /// Where either group is led.
+    AtBoth,
+}
+
+impl Ways {
+    /// A node for a session, now that groups are led as they should be.
+    fn node(&self, nodes: &All, random: u64) -> Option<Arc<Both>> {
+        let (_, first) = home_of(nodes, self.leaders)?;
+        match (self.sessions, random % 2) {
+            (Sessions::AtBoth, 1) => nodes.lock().values().find(|one| one.leads(1)).cloned(),
+            _ => Some(first),
+        }
+    }
 }
 
 /// By branches, which are committed together.
@@ -295,6 +324,7 @@ const BY_HAND: Ways = Ways {
     transfer: transfer_across,
     read: read_both,
     leaders: Leaders::Together,
+    sessions: Sessions::AtFirst,
 };
 
 /// Reads until `until`; how often that was answered. What was acknowledged before is seen, and
@@ -310,7 +340,7 @@ async fn reader(nodes: All, ways: Ways, told: Arc<Mutex<Told>>, until: env::Inst
         }
         let random = any.host.random();
         env::sleep(&*any.host, Duration::from_micros(random % 10_000)).await;
-        let Some((_, node)) = home_of(&nodes, ways.leaders) else {
+        let Some(node) = ways.node(&nodes, random / 10_000) else {
             continue;
         };
         let acknowledged = told.lock().committed.clone();
@@ -466,7 +496,7 @@ async fn client(nodes: All, ways: Ways, told: Arc<Mutex<Told>>, name: usize, unt
         if any.host.now() >= until {
             return;
         }
-        let Some((_, node)) = home_of(&nodes, ways.leaders) else {
+        let Some(node) = ways.node(&nodes, any.host.random()) else {
             env::sleep(&*any.host, Duration::from_millis(5)).await;
             continue;
         };

@@ -3,16 +3,21 @@
 use base::engine::TableLock;
 
 use super::across::{
-    bank, check, is_settled_down, run_on, Both, Groups, Leaders, Ways, FIRST, SECOND,
+    bank, check, is_settled_down, run_on, Both, Groups, Leaders, Sessions, Ways, FIRST, SECOND,
 };
 use super::*;
 
+/// Of a session that has its home in the first group where that is led, otherwise in the second.
 fn begin(node: &Both, isolation: Isolation) -> Result<Box<dyn Transaction>> {
-    node.database.to_engine().transactions.begin(TxnOptions {
+    let options = TxnOptions {
         isolation,
         session: Some(SessionId(node.host.random() as u32)),
         ..TxnOptions::default()
-    })
+    };
+    match node.engines[0].group().leading() {
+        Some(_) => node.database.to_engine().transactions.begin(options),
+        None => node.database.begin_at(SECOND, options),
+    }
 }
 
 /// Locks the tables of both groups, as the plan of a statement does.
@@ -96,12 +101,19 @@ const OF_SESSIONS: Ways = Ways {
     transfer,
     read,
     leaders: Leaders::Together,
+    sessions: Sessions::AtFirst,
 };
 
 /// The same where another node leads the second group.
 const APART: Ways = Ways {
     leaders: Leaders::Apart,
     ..OF_SESSIONS
+};
+
+/// The same where sessions have their homes in both groups.
+const HOMES: Ways = Ways {
+    sessions: Sessions::AtBoth,
+    ..APART
 };
 
 /// The balance of an account, read in a statement that has locked its table before.
@@ -147,17 +159,33 @@ fn transfers_are_all_or_nothing_where_groups_are_led_by_two_nodes() {
 }
 
 #[test]
-fn of_two_who_wait_for_one_another_in_two_groups_one_fails() {
-    for leaders in [Leaders::Together, Leaders::Apart] {
-        one_of_two_fails(leaders);
+fn transfers_are_all_or_nothing_where_sessions_have_homes_on_two_nodes() {
+    let (mut committed, mut read) = (0, 0);
+    for seed in 110..113 {
+        let (told, reads) = bank(seed, HOMES, 4);
+        committed += told.committed.len();
+        read += reads;
     }
+    assert!(committed > 200 && read > 200, "{committed}, {read}");
 }
 
-fn one_of_two_fails(leaders: Leaders) {
+#[test]
+fn of_two_who_wait_for_one_another_in_two_groups_one_fails() {
+    one_of_two_fails(Leaders::Together, Sessions::AtFirst);
+    one_of_two_fails(Leaders::Apart, Sessions::AtFirst);
+    one_of_two_fails(Leaders::Apart, Sessions::AtBoth);
+}
+
+fn one_of_two_fails(leaders: Leaders, sessions: Sessions) {
     let mut groups = led(leaders, 74);
-    let (_, node) = groups.leader();
+    let (_, first) = groups.leader();
+    let second = match sessions {
+        Sessions::AtFirst => first.clone(),
+        // Each has its home where it begins, and waits there for the other in the end.
+        Sessions::AtBoth => groups.leader_of_second(),
+    };
     let answers: Arc<Mutex<Vec<Result<()>>>> = Arc::default();
-    for order in [[FIRST, SECOND], [SECOND, FIRST]] {
+    for (node, order) in [(first, [SECOND, FIRST]), (second, [FIRST, SECOND])] {
         let answered = run_on(&node, move |node| {
             let mut txn = begin(node, Isolation::ReadCommitted)?;
             lock_tables(&mut *txn)?;

@@ -4,7 +4,7 @@ use super::*;
 use base::engine::{IndexColumn, IndexDescriptor, Isolation, LockTarget, Rekeyed, RowKey};
 use base::key::{ColumnOrder, KeyKind};
 use base::{Lsn, Position};
-use spanning::{Participant, SpanningId};
+use spanning::SpanningId;
 
 const TREE: TreeId = TreeId(20_000);
 
@@ -39,6 +39,10 @@ fn calls() -> Vec<Call> {
     };
     let group = GroupId(2);
     let term = Term(3);
+    let home = Participant {
+        group: GroupId(1),
+        term: Term(1 << 40),
+    };
     let preparing = Preparing {
         id: SpanningId {
             group: GroupId(1),
@@ -52,7 +56,7 @@ fn calls() -> Vec<Call> {
     };
     let (forward, backward) = (Direction::Forward, Direction::Backward);
     vec![
-        Call::Begin(group, term, options),
+        Call::Begin(group, home, options),
         Call::Cancel,
         Call::Blockers(group, SessionId(1 << 20)),
         Call::SetOptions(TxnOptions::default()),
