@@ -227,6 +227,8 @@ pub struct SubQuery {
 pub struct Access {
     /// The leading key columns that must equal these values.
     pub equal: Vec<Program>,
+    /// Which of these is an array, of whose elements the column must equal one; if one is.
+    pub among: Option<usize>,
     /// The next key column must be above: the value, and whether it may be equal.
     pub low: Option<(Program, bool)>,
     /// The next key column must be below.
@@ -238,6 +240,39 @@ impl Access {
     pub fn is_everything(&self) -> bool {
         self.equal.is_empty() && self.low.is_none() && self.high.is_none()
     }
+
+    /// The values that are looked for.
+    pub fn programs(&self) -> impl Iterator<Item = &Program> {
+        let bounds = self.low.iter().chain(&self.high);
+        self.equal.iter().chain(bounds.map(|bound| &bound.0))
+    }
+
+    /// The same, to be changed.
+    pub fn programs_mut(&mut self) -> impl Iterator<Item = &mut Program> {
+        let bounds = self.low.iter_mut().chain(&mut self.high);
+        self.equal
+            .iter_mut()
+            .chain(bounds.map(|bound| &mut bound.0))
+    }
+
+    /// Whether a key column has one value in all rows that it leads to.
+    pub fn is_fixed(&self, place: usize) -> bool {
+        place < self.equal.len() && self.among != Some(place)
+    }
+
+    /// Whether all columns of a key of so many have one value each.
+    pub fn is_one_key(&self, columns: usize) -> bool {
+        self.equal.len() == columns && self.among.is_none()
+    }
+}
+
+/// A way to rows of a table.
+#[derive(Clone, Debug)]
+pub struct Way {
+    /// As [`Scan::index`].
+    pub index: Option<usize>,
+    /// Where to look.
+    pub access: Access,
 }
 
 /// Which columns of a table a plan looks at; shared with the binder, which finds out.
@@ -254,6 +289,8 @@ pub struct Scan {
     pub access: Access,
     /// The inverted index by which to look instead.
     pub inverted: Option<Rc<InvertedAccess>>,
+    /// Ways of which each may lead to rows that are wanted, to be gone instead; none where there is one.
+    pub alternatives: Vec<Way>,
     /// The columns that are decoded.
     pub needed: Needed,
     /// The columns that its rows have, in ascending order; none: all of the table's. What it tests itself

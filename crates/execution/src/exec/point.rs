@@ -35,7 +35,7 @@ pub fn columns_of(plan: &Plan) -> Option<Box<[usize]>> {
     let scan = scan_of(plan)?;
     let index = scan.table.primary_key()?;
     let access = &scan.access;
-    let whole = index.columns.len() == access.equal.len();
+    let whole = access.is_one_key(index.columns.len());
     let simple = scan.index.is_none()
         && scan.table.kind == RelationKind::Table
         && scan.filter.is_none()

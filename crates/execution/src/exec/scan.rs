@@ -1,17 +1,14 @@
 //! Scans: the rows of a table, by its own order or through an index.
 //!
 //! ```text
-//! start     where to look, by the values of the day; a full key is looked up at once
+//! start     where to look, by the values of the day ([`super::places`]); full keys are looked up at once
 //! fill      a batch of stored rows, the first small, so that LIMIT 1 reads little
 //! take      a row of the batch: in stages once there are many ([`super::staged`])
 //! ```
 //! A row has the columns that the scan keeps ([`Scan::kept`]), then the key and the oid of the table where
 //! they are asked for.
 
-use std::collections::BTreeSet;
-
 use base::engine::{Direction, RowBatch, RowLock};
-use base::key::successor;
 use base::limits::SCAN_BATCH_ROWS;
 use base::memory::Reservation;
 use base::{Key, KeyRange, Result, TreeId};
@@ -19,12 +16,12 @@ use base::{Key, KeyRange, Result, TreeId};
 use super::cursor::Cursor;
 use super::join_filter::JoinFilter;
 use super::measure::Removed;
+use super::places::{places, Places};
 use super::staged::{Stages, Taken};
 use super::statistics::counted;
-use super::{inverted, rows, Exec};
+use super::{alternatives, inverted, rows, Exec};
 use crate::exec::program::Evaluate;
 use crate::state::cursor::{current_row, name_of};
-use catalog::KeyOrder;
 use planner::plan::{Row, Scan};
 use types::Datum;
 
@@ -32,7 +29,9 @@ use types::Datum;
 pub(super) struct ScanCursor<'p> {
     scan: &'p Scan,
     started: bool,
+    /// Where it looks next, and where then.
     rest: Option<KeyRange>,
+    places: Places,
     batch: RowBatch,
     at: usize,
     row: Vec<u8>,
@@ -41,8 +40,8 @@ pub(super) struct ScanCursor<'p> {
     /// How whatever it gives is then locked.
     locks: Option<RowLock>,
     removed: Removed,
-    /// The keys of the rows that an inverted index has found.
-    keys: Option<(std::collections::btree_set::IntoIter<Key>, Reservation)>,
+    /// The keys of the rows, where they are known first.
+    keys: Option<(std::vec::IntoIter<Key>, Reservation)>,
     /// How rows are tested once there are many.
     stages: Option<Stages<'p>>,
     /// What joins above know, until there are stages.
@@ -67,6 +66,7 @@ impl<'p> ScanCursor<'p> {
             scan,
             started: false,
             rest: None,
+            places: Places::default(),
             batch: RowBatch::default(),
             at: 0,
             row: Vec::new(),
@@ -95,13 +95,13 @@ impl<'p> ScanCursor<'p> {
             let name = name_of(cursor, cx.params)?;
             let cursors = &cx.host.shared().cursors;
             let key = current_row(cursors, cx.catalog, name, &scan.table)?;
-            let keys: BTreeSet<Key> = key.into_iter().collect();
+            let keys: Vec<Key> = key.into_iter().collect();
             self.keys = Some((keys.into_iter(), Reservation::of("The row of a cursor")));
             return Ok(());
         }
         if let Some(access) = &scan.inverted {
-            self.keys = inverted::row_keys(access, &scan.table, cx)?
-                .map(|(keys, held)| (keys.into_iter(), held));
+            let found = inverted::row_keys(access, &scan.table, cx)?;
+            self.keys = found.map(|(keys, held)| (Vec::from_iter(keys).into_iter(), held));
             if let Some((keys, _)) = &self.keys {
                 let index = scan.table.indexes[access.index].oid;
                 let counting = &mut cx.host.session().counting;
@@ -110,14 +110,27 @@ impl<'p> ScanCursor<'p> {
                 return Ok(());
             }
         }
+        if !scan.alternatives.is_empty() {
+            let (keys, held) = alternatives::row_keys(scan, cx)?;
+            self.keys = Some((keys.into_iter(), held));
+            return Ok(());
+        }
         let counted = counted(scan).0;
-        let Some(range) = key_range(scan, cx)? else {
+        let (first, others) = places(scan, cx)?;
+        self.places = others;
+        let Some(range) = first else {
             return Ok(());
         };
         let whole_key = scan.index.is_none()
             && scan
                 .by_index()
                 .is_some_and(|index| index.columns.len() == scan.access.equal.len());
+        if whole_key && scan.access.among.is_some() {
+            let (keys, held) = std::mem::take(&mut self.places).into_keys();
+            let keys: Vec<Key> = std::iter::once(range.start).chain(keys).collect();
+            self.keys = Some((keys.into_iter(), held));
+            return Ok(());
+        }
         if !whole_key {
             cx.host.session().counting.scanned(counted);
             self.rest = Some(range);
@@ -158,23 +171,32 @@ impl<'p> ScanCursor<'p> {
         let Some((keys, _)) = &mut self.keys else {
             return Ok(false);
         };
-        let (tree, txn) = (self.scan.table.tree, cx.host.txn());
-        let is_far = txn.is_far(tree);
+        let tree = self.scan.table.tree;
+        let is_far = cx.host.txn().is_far(tree);
         let most = if is_far { SCAN_BATCH_ROWS } else { 1 };
-        let keys: Vec<_> = keys.by_ref().take(most).collect();
-        if keys.is_empty() {
-            return Ok(false);
-        }
-        if is_far {
-            txn.read_ahead(tree, &keys)?;
-        }
         (self.at, self.batch) = (0, RowBatch::default());
-        for key in keys {
-            if txn.get(tree, &key, &mut self.row)? {
+        if is_far {
+            let ahead = keys.as_slice();
+            let ahead = &ahead[..ahead.len().min(most)];
+            cx.host.txn().read_ahead(tree, ahead)?;
+        }
+        let by_list = self.scan.access.among.map(|_| counted(self.scan).0);
+        for key in keys.by_ref().take(most) {
+            cx.tick()?;
+            let (txn, row) = (cx.host.txn(), &mut self.row);
+            let found = match self.locks {
+                // Those of another node are locked many at a time, once they were read.
+                Some(strength) if !is_far => txn.get_to_lock(tree, &key, strength, row)?,
+                _ => txn.get(tree, &key, row)?,
+            };
+            if let Some(index) = by_list {
+                cx.host.session().counting.looked_up(index, found);
+            }
+            if found {
                 self.batch.push(&key, &self.row);
             }
         }
-        Ok(true)
+        Ok(!keys.as_slice().is_empty() || self.batch.len() > 0)
     }
 
     /// Reads the rows that the entries of a batch lead to, where another node has them.
@@ -196,8 +218,16 @@ impl<'p> ScanCursor<'p> {
         if self.keys.is_some() {
             return self.fill_by_keys(cx);
         }
-        let Some(range) = self.rest.take() else {
-            return Ok(false);
+        let range = match self.rest.take() {
+            Some(range) => range,
+            None => {
+                let Some(range) = self.places.next() else {
+                    return Ok(false);
+                };
+                let counted = counted(self.scan).0;
+                cx.host.session().counting.scanned(counted);
+                range
+            }
         };
         let (tree, direction) = (self.tree(), self.direction());
         self.rest = cx
@@ -327,7 +357,8 @@ impl Cursor for ScanCursor<'_> {
 
     fn begin_ahead(&mut self, cx: &mut Exec<'_>) -> Result<()> {
         let scan = self.scan;
-        let is_plain = scan.current_of.is_none() && scan.inverted.is_none();
+        let has_one_way = scan.inverted.is_none() && scan.alternatives.is_empty();
+        let is_plain = scan.current_of.is_none() && has_one_way;
         let is_free = scan.by_index().is_none_or(|_| scan.access.is_everything());
         if self.started || !is_plain || !is_free || !cx.host.txn().is_far(self.tree()) {
             return Ok(());
@@ -345,6 +376,7 @@ impl Cursor for ScanCursor<'_> {
     fn rewind(&mut self) -> bool {
         (self.started, self.at, self.ask) = (false, 0, ASKED_FIRST);
         (self.rest, self.keys) = (None, None);
+        self.places = Places::default();
         self.batch.clear();
         true
     }
@@ -360,85 +392,5 @@ impl Cursor for ScanCursor<'_> {
 
     fn removed(&self) -> Removed {
         self.removed
-    }
-}
-
-/// The keys that a scan's conditions leave; none when no key can meet them.
-fn key_range(scan: &Scan, cx: &mut Exec<'_>) -> Result<Option<KeyRange>> {
-    let Some(index) = scan.by_index() else {
-        return Ok(Some(KeyRange::all()));
-    };
-    let access = &scan.access;
-    let mut prefix = Key::new();
-    let order = |place| index.key_order(&scan.table, place);
-    for (place, value) in access.equal.iter().enumerate() {
-        let value = value.eval(cx, &[])?;
-        let order = order(place).expect("no more values than keys");
-        if !put(order, &value, &mut prefix)? {
-            return Ok(None);
-        }
-    }
-    let mut range = KeyRange::prefix(&prefix);
-    if prefix.is_empty() {
-        range = KeyRange::all();
-    }
-    let Some(order) = order(access.equal.len()) else {
-        return Ok(Some(range));
-    };
-    let descending = order.order.descending;
-    let (mut has_start, mut has_end) = (false, false);
-    for (bound, is_low) in [(&access.low, true), (&access.high, false)] {
-        let Some((value, inclusive)) = bound else {
-            continue;
-        };
-        let value = value.eval(cx, &[])?;
-        let mut key = prefix.clone();
-        match rows::fit_key(order.type_id, &value) {
-            rows::KeyFit::Value(value) => rows::put_key(order, &value, &mut key)?,
-            rows::KeyFit::Null => return Ok(None),
-            // Every value of the column lies on one side of the bound.
-            rows::KeyFit::Above if is_low => return Ok(None),
-            rows::KeyFit::Below if !is_low => return Ok(None),
-            _ => continue,
-        }
-        if is_low != descending {
-            has_start = true;
-            range.start = if *inclusive {
-                key
-            } else {
-                successor(&key).unwrap_or(key)
-            };
-        } else {
-            has_end = true;
-            range.end = if *inclusive {
-                successor(&key)
-            } else {
-                Some(key)
-            };
-        }
-    }
-    // NULLs stand at one end, and meet no condition.
-    if access.low.is_some() || access.high.is_some() {
-        let mut nulls = prefix.clone();
-        rows::put_key(order, &Datum::Null, &mut nulls)?;
-        match order.order.nulls_first {
-            true if !has_start => range.start = successor(&nulls).unwrap_or(nulls),
-            false if !has_end => range.end = Some(nulls),
-            _ => {}
-        }
-    }
-    if range.end.as_ref().is_some_and(|end| *end <= range.start) {
-        return Ok(None);
-    }
-    Ok(Some(range))
-}
-
-fn put(order: KeyOrder, value: &Datum, key: &mut Key) -> Result<bool> {
-    match rows::fit_key(order.type_id, value) {
-        rows::KeyFit::Value(value) => {
-            rows::put_key(order, &value, key)?;
-            Ok(true)
-        }
-        _ => Ok(false),
     }
 }

@@ -248,6 +248,7 @@ impl Binder<'_> {
             index: None,
             access: crate::plan::Access::default(),
             inverted: None,
+            alternatives: Vec::new(),
             needed,
             kept: None,
             filter: None,

@@ -412,8 +412,8 @@ fn constant(value: Datum) -> Expr {
     Expr::constant(value, ty, -1)
 }
 
-/// An array of constants as one constant.
-fn folded(array: Expr) -> Expr {
+/// An array of constants as one constant, whatever else as it is.
+pub fn folded(array: Expr) -> Expr {
     let ExprKind::Array(elements, element) = &array.kind else {
         return array;
     };

@@ -21,6 +21,6 @@ pub(crate) mod layout;
 mod window;
 mod words;
 
-pub use decompiled::{decompiled, Values};
+pub use decompiled::{decompiled, folded, Values};
 pub use expression::{expression, is_call, is_operation, Names, Style};
 pub use window::{sort_key, window};

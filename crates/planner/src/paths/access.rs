@@ -3,14 +3,25 @@
 //! An index is asked for by its keys: columns, or expressions that the statement has as well. A
 //! computed one with a condition is asked only if the statement's conditions imply it
 //! ([`super::implies`]).
+//!
+//! ```text
+//! k = 5 AND n < 9           index (k, n)     one range
+//! k IN (1, 5, 9), k = ANY ($1), k = 1 OR k = 5 OR k = 9
+//!                           index (k)        one range for each element, in the index's order
+//! ```
+//! # Invariants
+//! - Of one way's keys at most one is asked for by a list.
+//! - Where ANALYZE has looked, no way is taken that is expected to cost more than reading the table.
+//!
+//! Where no one index serves, several may serve one OR ([`super::alternatives`]).
 
 use std::borrow::Cow;
 use std::rc::Rc;
 
 use base::Result;
 
-use super::conditions::{is_known, selectivity};
-use super::estimate::{fetch, EQUAL, ONE_SIDE, ROW};
+use super::conditions::{count_of, is_known, selectivity};
+use super::estimate::{descent, fetch, DESCENT, EQUAL, ONE_SIDE, ROW, TEST};
 use super::implies::{fix_constants, implied};
 use super::{inverted, prefix, Planner};
 use crate::logical::{all_of, leaks, surely};
@@ -19,6 +30,12 @@ use crate::plan::{Access, ComputedAccess, Expr, ExprKind, Scan};
 use catalog::Index;
 use functions::resolve_operator;
 use types::TypeId;
+
+/// A longer list is looked through for each row: to weigh it takes time as well …
+const LIST_LENGTH_MAX: usize = 10_000;
+
+/// … and more parts of an OR are tested on each row: to look at each of them takes more.
+const PARTS_MAX: usize = 1_000;
 
 /// What stands on one side of a comparison.
 #[derive(Clone, Copy)]
@@ -30,14 +47,69 @@ enum Side<'e> {
 
 /// A condition of the form `column operator value`, or such of an expression, or what follows from
 /// one.
-struct Bound<'e> {
+pub(super) struct Bound<'e> {
     /// Which condition it is.
     number: usize,
     side: Side<'e>,
     operator: &'static str,
     value: Cow<'e, Expr>,
+    /// Whether the value is an array, of which any element will do.
+    among: bool,
     /// Whether it is all that the condition says.
     whole: bool,
+}
+
+/// Bounds on the leading keys of an index.
+pub(super) struct Leading<'b, 'e>(Vec<&'b Bound<'e>>);
+
+impl<'b, 'e> Leading<'b, 'e> {
+    /// How many keys must equal something.
+    pub(super) fn equal(&self) -> usize {
+        let equal = self.0.iter().filter(|bound| bound.operator == "=");
+        equal.count()
+    }
+
+    /// The list of which a key must equal an element.
+    fn list(&self) -> Option<&'b Expr> {
+        let bound = self.0.iter().find(|bound| bound.among)?;
+        Some(&bound.value)
+    }
+
+    /// The conditions that say so, by number.
+    fn conditions(&self) -> Vec<usize> {
+        let mut numbers: Vec<_> = self.0.iter().map(|bound| bound.number).collect();
+        numbers.dedup();
+        numbers
+    }
+
+    /// What they say of where to look.
+    pub(super) fn access(&self) -> Access {
+        let mut access = Access::default();
+        for bound in &self.0 {
+            let value = compile(&bound.value);
+            match bound.operator {
+                "=" => {
+                    access.among = access.among.or(bound.among.then_some(access.equal.len()));
+                    access.equal.push(value);
+                }
+                ">" | ">=" => access.low = Some((value, bound.operator == ">=")),
+                _ => access.high = Some((value, bound.operator == "<=")),
+            }
+        }
+        access
+    }
+
+    /// How well they lead to rows by an index with so many keys.
+    fn reach(&self, index: &Index, keys: usize) -> Reach {
+        let equal = self.equal();
+        match self.list() {
+            _ if self.0.is_empty() => Reach::All,
+            None if index.unique && equal == keys => Reach::Row,
+            Some(list) if index.unique && equal == keys => Reach::Rows(count_of(list)),
+            _ if equal == 0 => Reach::Range,
+            _ => Reach::Prefix(equal),
+        }
+    }
 }
 
 /// The keys of an index.
@@ -124,8 +196,8 @@ pub(super) const OPERATORS: [(&str, &str); 5] = [
     (">=", "<="),
 ];
 
-/// How well conditions lead to the rows of a table; larger is better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// How well conditions lead to the rows of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
     /// Every row is read.
     All,
@@ -133,6 +205,8 @@ pub(super) enum Reach {
     Range,
     /// The rows that agree in so many leading columns of an index.
     Prefix(usize),
+    /// At most so many rows.
+    Rows(usize),
     /// At most one row.
     Row,
 }
@@ -144,6 +218,7 @@ impl Reach {
             Reach::All => all,
             Reach::Range => all * ONE_SIDE,
             Reach::Prefix(columns) => all * EQUAL.powi(columns as i32),
+            Reach::Rows(most) => all.min(most as f64),
             Reach::Row => 1.0,
         }
     }
@@ -160,7 +235,9 @@ pub(super) fn reach_of(scan: &Scan) -> Reach {
     match equal {
         0 if bounded => Reach::Range,
         0 => Reach::All,
-        _ if keys.is_some_and(|index| index.unique && equal == index.key_count()) => Reach::Row,
+        _ if keys.is_some_and(|index| index.unique && access.is_one_key(index.key_count())) => {
+            Reach::Row
+        }
         _ => Reach::Prefix(equal),
     }
 }
@@ -183,70 +260,101 @@ impl Planner<'_> {
         let Some((_, used)) = self.way(&settled, &bounds, &all) else {
             return Vec::new();
         };
-        let mut numbers: Vec<_> = used.iter().map(|bound| bound.number).collect();
-        numbers.dedup();
-        numbers.iter().map(|number| all[*number].clone()).collect()
+        let numbers = used.conditions().into_iter();
+        numbers.map(|number| all[number].clone()).collect()
     }
 
     /// The index by which the fewest rows are looked at, by its place, and the bounds on its keys: by what
-    /// is known of their columns, or by their number.
-    fn way<'b, 'e>(
+    /// is known of their columns, or by their number. None where the whole table is read for less.
+    pub(super) fn way<'b, 'e>(
         &self,
         scan: &Scan,
         bounds: &'b [Bound<'e>],
         conditions: &[Expr],
-    ) -> Option<(usize, Vec<&'b Bound<'e>>)> {
+    ) -> Option<(usize, Leading<'b, 'e>)> {
         let (place, used) = best_way(scan, bounds)?;
         let index = &scan.table.indexes[place];
-        let equal = used.iter().filter(|bound| bound.operator == "=").count();
-        if index.unique && equal == index.key_count() {
+        if used.reach(index, index.key_count()) == Reach::Row {
             return Some((place, used));
         }
-        let cheapest = self.cheapest_way(scan, bounds, conditions);
-        cheapest.or(Some((place, used)))
+        match self.cheapest_way(scan, bounds, conditions) {
+            Cheapest::Unknown => Some((place, used)),
+            Cheapest::Whole => None,
+            Cheapest::Index(place, used) => Some((place, used)),
+        }
     }
 
-    /// The cheapest way, if there are several and the columns that lead along each of them are known.
-    fn cheapest_way<'b, 'e>(
+    /// What it costs to go by an index to the rows that all of these conditions lead to, which are so
+    /// many; none where too little is known.
+    pub(super) fn cost_of_way(
         &self,
         scan: &Scan,
-        bounds: &'b [Bound<'e>],
+        place: usize,
+        used: &Leading<'_, '_>,
         conditions: &[Expr],
-    ) -> Option<(usize, Vec<&'b Bound<'e>>)> {
-        self.statistics?;
-        let ways = scan.all_keys();
-        let ways = ways.map(|(place, index, keys)| (place, index.primary, usable(&keys, bounds)));
-        let ways: Vec<_> = ways.filter(|(_, _, used)| !used.is_empty()).collect();
-        if ways.len() < 2 {
-            return None;
-        }
+    ) -> Option<f64> {
         let deciding = Planner {
             chooses: true,
             ..*self
         };
         let columns = deciding.columns(scan);
-        let mut cheapest: Option<(f64, usize, Vec<&'b Bound<'e>>)> = None;
-        for (place, primary, used) in ways {
-            let mut numbers: Vec<_> = used.iter().map(|bound| bound.number).collect();
-            numbers.dedup();
-            let leading = numbers.iter().map(|number| conditions[*number].clone());
-            let leading: Vec<Expr> = leading.collect();
-            if !leading.iter().all(|one| is_known(one, &columns)) {
-                return None;
+        let all = deciding.table_rows(scan);
+        let index = &scan.table.indexes[place];
+        let leading = used.conditions().into_iter();
+        let leading: Vec<Expr> = leading.map(|number| conditions[number].clone()).collect();
+        let rows = match used.reach(index, index.key_count()) {
+            Reach::Row => 1.0,
+            Reach::Rows(most) => all.min(most as f64),
+            _ if leading.iter().all(|one| is_known(one, &columns)) => {
+                all * selectivity(&leading, &columns)
             }
-            let all = deciding.table_rows(scan);
-            let rows = all * selectivity(&leading, &columns);
-            let each = if primary { ROW } else { ROW + fetch(all) };
-            let cost = rows.max(1.0) * each;
-            if cheapest.as_ref().is_none_or(|known| cost < known.0) {
-                cheapest = Some((cost, place, used));
+            _ => return None,
+        };
+        let each = if index.primary { ROW } else { ROW + fetch(all) };
+        let places = used.list().map_or(1, count_of) as f64;
+        Some(rows.max(1.0) * each + places * descent(all))
+    }
+
+    /// What it costs to read a table whole.
+    pub(super) fn cost_of_whole(&self, scan: &Scan) -> f64 {
+        match self.methods.seq_scan {
+            true => DESCENT + self.table_rows(scan) * (ROW + TEST),
+            false => f64::INFINITY,
+        }
+    }
+
+    /// The cheapest way, if the columns that lead along each of them are known.
+    fn cheapest_way<'b, 'e>(
+        &self,
+        scan: &Scan,
+        bounds: &'b [Bound<'e>],
+        conditions: &[Expr],
+    ) -> Cheapest<'b, 'e> {
+        let ways = scan.all_keys();
+        let ways = ways.map(|(place, index, keys)| (place, index, usable(&keys, bounds), keys));
+        let ways: Vec<_> = ways.filter(|(_, _, used, _)| !used.0.is_empty()).collect();
+        let is_clear = match &ways[..] {
+            // Part of a table is less than all of it.
+            [(_, index, used, _)] => index.primary && used.list().is_none(),
+            _ => false,
+        };
+        if self.statistics.is_none() || is_clear {
+            return Cheapest::Unknown;
+        }
+        let (mut cost, mut cheapest) = (self.cost_of_whole(scan), Cheapest::Whole);
+        for (place, _, used, _) in ways {
+            let Some(by_it) = self.cost_of_way(scan, place, &used, conditions) else {
+                return Cheapest::Unknown;
+            };
+            if by_it < cost {
+                (cost, cheapest) = (by_it, Cheapest::Index(place, used));
             }
         }
-        cheapest.map(|(_, place, used)| (place, used))
+        cheapest
     }
 
     /// What conditions say of keys, unless nothing is to be found by them.
-    fn bounds<'e>(&self, scan: &Scan, conditions: &'e [Expr]) -> Vec<Bound<'e>> {
+    pub(super) fn bounds<'e>(&self, scan: &Scan, conditions: &'e [Expr]) -> Vec<Bound<'e>> {
         match self.methods.by_index() {
             true => bounds(scan, conditions),
             false => Vec::new(),
@@ -260,7 +368,7 @@ impl Planner<'_> {
         let mut settled = scan.clone();
         settled.settle_computed(&all);
         let bounds = self.bounds(&settled, &all);
-        let way = best_way(&settled, &bounds);
+        let way = self.way(&settled, &bounds, &all);
         way.is_some_and(|(place, _)| settled.table.indexes[place].primary)
     }
 
@@ -284,17 +392,31 @@ impl Planner<'_> {
             }
         };
         let bounds = self.bounds(scan, conditions);
-        let of = |(_, index, keys): (usize, &Index, Keys<'_>)| {
-            let used = usable(&keys, &bounds);
-            let equal = used.iter().filter(|bound| bound.operator == "=").count();
-            match used.len() {
-                0 => Reach::All,
-                _ if index.unique && equal == keys.len() => Reach::Row,
-                _ if equal == 0 => Reach::Range,
-                _ => Reach::Prefix(equal),
+        match self.way(scan, &bounds, conditions) {
+            Some((place, used)) => {
+                let index = &scan.table.indexes[place];
+                used.reach(index, index.key_count())
             }
-        };
-        scan.all_keys().map(of).max().unwrap_or(Reach::All)
+            None => Reach::All,
+        }
+    }
+
+    /// What it costs to go by several indexes, where that is less than reading the table whole.
+    pub(super) fn cost_of_alternatives(
+        &self,
+        scan: &Scan,
+        guards: &[Expr],
+        conditions: &[Expr],
+    ) -> Option<f64> {
+        let is_or = |condition: &Expr| matches!(condition.kind, ExprKind::Or(_));
+        if !guards.iter().chain(conditions).any(is_or) {
+            return None;
+        }
+        let all = leading(guards, conditions);
+        let mut settled = scan.clone();
+        settled.settle_computed(&all);
+        let (ways, cost) = self.alternatives(&settled, &all);
+        (!ways.is_empty()).then_some(cost)
     }
 
     /// The scan with the best way to the rows that meet the conditions, of which the guards are
@@ -320,7 +442,7 @@ impl Planner<'_> {
             None => self.bounds(&scan, &conditions),
         };
         let mut best = self.way(&scan, &bounds, &conditions);
-        let is_equal = |way: &(usize, Vec<&Bound<'_>>)| way.1.iter().any(|own| own.operator == "=");
+        let is_equal = |way: &(usize, Leading<'_, '_>)| way.1.equal() > 0;
         if self.methods.by_index() && !best.as_ref().is_some_and(is_equal) {
             scan.inverted = inverted::access_of(&scan, &conditions).map(Rc::new);
         }
@@ -330,20 +452,12 @@ impl Planner<'_> {
         let mut used_up = Vec::new();
         if let Some((place, used)) = best {
             let primary = scan.table.indexes[place].primary;
-            let mut access = Access::default();
-            for bound in used {
-                if bound.whole {
-                    used_up.push(bound.number);
-                }
-                let value = compile(&bound.value);
-                match bound.operator {
-                    "=" => access.equal.push(value),
-                    ">" | ">=" => access.low = Some((value, bound.operator == ">=")),
-                    _ => access.high = Some((value, bound.operator == "<=")),
-                }
-            }
+            let whole = used.0.iter().filter(|bound| bound.whole);
+            used_up.extend(whole.map(|bound| bound.number));
             scan.index = (!primary).then_some(place);
-            scan.access = access;
+            scan.access = used.access();
+        } else if scan.inverted.is_none() && scan.current_of.is_none() {
+            scan.alternatives = self.alternatives(&scan, &conditions).0;
         }
         let rest = conditions
             .into_iter()
@@ -360,19 +474,29 @@ impl Planner<'_> {
     }
 }
 
+/// The cheapest way to rows.
+enum Cheapest<'b, 'e> {
+    /// Too little is known.
+    Unknown,
+    /// Reading the table.
+    Whole,
+    /// An index, by its place, and the bounds on its keys.
+    Index(usize, Leading<'b, 'e>),
+}
+
 /// The index that leads to the fewest rows, by its place, and the bounds on its keys.
-fn best_way<'b, 'e>(scan: &Scan, bounds: &'b [Bound<'e>]) -> Option<(usize, Vec<&'b Bound<'e>>)> {
+fn best_way<'b, 'e>(scan: &Scan, bounds: &'b [Bound<'e>]) -> Option<(usize, Leading<'b, 'e>)> {
     scan.all_keys()
         .map(|(place, index, keys)| (place, index, usable(&keys, bounds), keys))
-        .filter(|(_, _, used, _)| !used.is_empty())
+        .filter(|(_, _, used, _)| !used.0.is_empty())
         .max_by_key(|(_, index, used, keys)| {
-            let equal = used.iter().filter(|bound| bound.operator == "=").count();
-            let whole = index.unique && equal == keys.len();
-            // An index with a condition is the smaller one.
+            let whole = used.reach(index, keys.len()) == Reach::Row;
+            // An element of a list is less than one value, and more than a range; an index with a
+            // condition is the smaller one.
             (
                 whole,
-                equal,
-                used.len(),
+                2 * used.equal() - usize::from(used.list().is_some()),
+                used.0.len(),
                 keys.has_condition(),
                 index.primary,
             )
@@ -386,7 +510,7 @@ fn best_way<'b, 'e>(scan: &Scan, bounds: &'b [Bound<'e>]) -> Option<(usize, Vec<
 /// taken for the order's sake only if `few` rows are wanted: each of its entries costs a look at the
 /// row.
 pub(crate) fn scan_in_order(scan: &mut Scan, order: &[(Expr, bool, bool)], few: bool) -> bool {
-    if scan.inverted.is_some() {
+    if scan.inverted.is_some() || !scan.alternatives.is_empty() {
         return false;
     }
     let bounded =
@@ -420,7 +544,7 @@ pub(crate) fn scan_in_order(scan: &mut Scan, order: &[(Expr, bool, bool)], few: 
 
 /// Whether an index has its rows in an order; true: read backwards.
 fn order_of(scan: &Scan, keys: &Keys<'_>, order: &[(Expr, bool, bool)]) -> Option<bool> {
-    let fixed = scan.access.equal.len();
+    let bounded = scan.access.equal.len();
     let mut next = 0;
     let mut direction = None;
     for (value, descending, nulls_first) in order {
@@ -429,7 +553,7 @@ fn order_of(scan: &Scan, keys: &Keys<'_>, order: &[(Expr, bool, bool)]) -> Optio
             None => Side::Expression(value),
         };
         // A key that equals one value takes no part in the order.
-        if (0..fixed).any(|place| keys.is(place, side)) {
+        if (0..bounded).any(|place| scan.access.is_fixed(place) && keys.is(place, side)) {
             continue;
         }
         let place = loop {
@@ -441,7 +565,7 @@ fn order_of(scan: &Scan, keys: &Keys<'_>, order: &[(Expr, bool, bool)]) -> Optio
             if keys.is(at, side) {
                 break at;
             }
-            if at >= fixed {
+            if !scan.access.is_fixed(at) {
                 return None;
             }
         };
@@ -472,14 +596,17 @@ fn order_of(scan: &Scan, keys: &Keys<'_>, order: &[(Expr, bool, bool)]) -> Optio
 }
 
 /// The bounds on leading keys of an index, in their order.
-fn usable<'b, 'e>(keys: &Keys<'_>, bounds: &'b [Bound<'e>]) -> Vec<&'b Bound<'e>> {
-    let mut used = Vec::new();
+fn usable<'b, 'e>(keys: &Keys<'_>, bounds: &'b [Bound<'e>]) -> Leading<'b, 'e> {
+    let mut used: Vec<&Bound<'_>> = Vec::new();
     for place in 0..keys.len() {
         let own: Vec<_> = bounds
             .iter()
             .filter(|bound| keys.is(place, bound.side))
             .collect();
-        if let Some(equal) = own.iter().find(|bound| bound.operator == "=") {
+        let has_list = used.iter().any(|bound| bound.among);
+        let mut equal = own.iter().filter(|bound| bound.operator == "=");
+        let one = equal.clone().find(|bound| !bound.among);
+        if let Some(equal) = one.or(equal.next().filter(|_| !has_list)) {
             used.push(*equal);
             continue;
         }
@@ -487,15 +614,19 @@ fn usable<'b, 'e>(keys: &Keys<'_>, bounds: &'b [Bound<'e>]) -> Vec<&'b Bound<'e>
         used.extend(own.iter().find(|bound| bound.operator.starts_with('<')));
         break;
     }
-    used
+    Leading(used)
 }
 
 fn bounds<'e>(scan: &Scan, conditions: &'e [Expr]) -> Vec<Bound<'e>> {
     let conditions = conditions.iter().enumerate();
     conditions
-        .flat_map(|(number, condition)| match bound(scan, number, condition) {
-            Some(bound) => vec![bound],
-            None => prefix_bounds(scan, number, condition),
+        .flat_map(|(number, condition)| match &condition.kind {
+            ExprKind::AnyArray(..) => list_bound(scan, number, condition).into_iter().collect(),
+            ExprKind::Or(parts) => alternatives(scan, number, parts).into_iter().collect(),
+            _ => match bound(scan, number, condition) {
+                Some(bound) => vec![bound],
+                None => prefix_bounds(scan, number, condition),
+            },
         })
         .collect()
 }
@@ -521,6 +652,7 @@ fn prefix_bounds<'e>(scan: &Scan, number: usize, condition: &'e Expr) -> Vec<Bou
         side,
         operator,
         value: Cow::Owned(value),
+        among: false,
         whole: false,
     };
     bounds.map(bound).collect()
@@ -563,6 +695,79 @@ fn bound<'e>(scan: &Scan, number: usize, condition: &'e Expr) -> Option<Bound<'e
         side,
         operator: if swapped { swapped_name } else { name },
         value: Cow::Borrowed(value),
+        among: false,
+        whole: true,
+    })
+}
+
+/// What `column = ANY (list)` says.
+fn list_bound<'e>(scan: &Scan, number: usize, condition: &'e Expr) -> Option<Bound<'e>> {
+    let ExprKind::AnyArray(subject, list, function, types, false) = &condition.kind else {
+        return None;
+    };
+    let [left, element] = types[..] else {
+        return None;
+    };
+    if count_of(list) > LIST_LENGTH_MAX {
+        return None;
+    }
+    let (side, ty) = match column_of(subject) {
+        Some(column) => (
+            Side::Column(column),
+            scan.table.columns.get(column)?.type_id,
+        ),
+        None if scan.computed.is_some() && !is_fixed(subject) => {
+            (Side::Expression(subject), subject.bare().ty)
+        }
+        None => return None,
+    };
+    let equality = resolve_operator("=", left, element).ok()?;
+    let is_equality = equality.operator.function.oid == function.0.oid;
+    if !is_equality || !is_fixed(list) || !comparable(ty, element) {
+        return None;
+    }
+    if let Side::Expression(expr) = side {
+        fix_constants(expr);
+    }
+    Some(Bound {
+        number,
+        side,
+        operator: "=",
+        value: Cow::Borrowed(&**list),
+        among: true,
+        whole: true,
+    })
+}
+
+/// What `column = a OR column = b OR …` says.
+fn alternatives<'e>(scan: &Scan, number: usize, parts: &'e [Expr]) -> Option<Bound<'e>> {
+    if parts.len() > PARTS_MAX {
+        return None;
+    }
+    let mut all = parts.iter().map(|part| bound(scan, number, part));
+    let first = all.next()??;
+    let side = first.side;
+    let ty = first.value.ty;
+    let array = ty.array_of()?;
+    let mut values = vec![first.value.into_owned()];
+    for next in all {
+        let next = next?;
+        let is_same = match (next.side, side) {
+            (Side::Column(own), Side::Column(other)) => own == other,
+            (Side::Expression(own), Side::Expression(other)) => own.bare().same(other.bare()),
+            _ => false,
+        };
+        if !is_same || next.operator != "=" || next.value.ty != ty {
+            return None;
+        }
+        values.push(next.value.into_owned());
+    }
+    (first.operator == "=").then(|| Bound {
+        number,
+        side,
+        operator: "=",
+        value: Cow::Owned(Expr::new(ExprKind::Array(values, ty), array, -1)),
+        among: true,
         whole: true,
     })
 }

@@ -123,6 +123,11 @@ fn side_of(condition: &Expr, columns: &dyn Columns) -> Option<(Side, Facts)> {
 
 /// Whether how often a comparison holds follows from what is known of its column.
 pub(super) fn is_known(condition: &Expr, columns: &dyn Columns) -> bool {
+    match &condition.kind {
+        ExprKind::AnyArray(subject, ..) => return facts_of(subject, columns).is_some(),
+        ExprKind::Or(parts) => return parts.iter().all(|part| is_known(part, columns)),
+        _ => {}
+    }
     let Some(comparison) = Comparison::of(condition) else {
         return false;
     };
@@ -165,6 +170,15 @@ pub(super) fn elements_of(list: &Expr) -> &Expr {
     match &list.kind {
         ExprKind::Coerce(inner, _) if inner.ty.array_element().is_some() => elements_of(inner),
         _ => list,
+    }
+}
+
+/// How many elements a list has.
+pub(super) fn count_of(list: &Expr) -> usize {
+    match &elements_of(list).kind {
+        ExprKind::Array(elements, _) => elements.len(),
+        ExprKind::Const(Datum::Array(array), _) => array.elements.len(),
+        _ => LIST_UNKNOWN,
     }
 }
 
@@ -376,11 +390,7 @@ fn of_list(condition: &Expr, columns: &dyn Columns) -> f64 {
         },
     );
     let known = facts_of(subject, columns);
-    let count = match &list.kind {
-        ExprKind::Array(elements, _) => elements.len(),
-        ExprKind::Const(Datum::Array(array), _) => array.elements.len(),
-        _ => LIST_UNKNOWN,
-    };
+    let count = count_of(list);
     let is_known = matches!(
         operator,
         Operator::Equal | Operator::Differ | Operator::Order(_)

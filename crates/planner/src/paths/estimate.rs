@@ -171,6 +171,7 @@ impl Planner<'_> {
         let reach = self.reach_by(scan, guards, own);
         let rows = match reach {
             Reach::Row => 1.0,
+            Reach::Rows(most) => (all * fraction).min(most as f64).max(1.0),
             _ => (all * fraction).max(1.0),
         };
         let tests = match together.len() {
@@ -192,9 +193,17 @@ impl Planner<'_> {
         let is_apart = reach != Reach::All && !self.is_by_key(scan, guards, own);
         let fetch = if is_apart { fetch(all) } else { 0.0 };
         let subqueries = self.cost_of_subqueries(&together, examined, &columns);
+        let by_several = match reach {
+            Reach::All => self.cost_of_alternatives(scan, guards, own),
+            _ => None,
+        };
+        let cost = match by_several {
+            Some(cost) => cost + rows * tests,
+            None => DESCENT + examined * (ROW + tests + fetch) + penalty,
+        };
         Expected {
             rows,
-            cost: DESCENT + examined * (ROW + tests + fetch) + subqueries + penalty,
+            cost: cost + subqueries,
         }
     }
 

@@ -129,6 +129,7 @@ impl Planner<'_> {
         let equal = |reach| match reach {
             Reach::All | Reach::Range => 0,
             Reach::Prefix(columns) => columns,
+            Reach::Rows(_) => usize::MAX - 1,
             Reach::Row => usize::MAX,
         };
         if alone == Reach::Row || equal(by_row) <= equal(alone) {

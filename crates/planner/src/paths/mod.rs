@@ -31,6 +31,7 @@
 //! them: with what they look at ([`apart`]), or on a side of an outer join.
 
 pub(crate) mod access;
+mod alternatives;
 mod apart;
 mod conditions;
 mod equivalence;

@@ -136,7 +136,8 @@ fn takes_conditions(plan: &Plan) -> bool {
 fn is_whole(scan: &Scan) -> bool {
     let access = &scan.access;
     let keyed = !access.equal.is_empty() || access.low.is_some() || access.high.is_some();
-    let chosen = keyed || scan.index.is_some() || scan.inverted.is_some() || scan.backward;
+    let looks = scan.inverted.is_some() || !scan.alternatives.is_empty();
+    let chosen = keyed || looks || scan.index.is_some() || scan.backward;
     scan.filter.is_none() && !chosen
 }
 

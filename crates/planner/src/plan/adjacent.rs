@@ -60,13 +60,14 @@ impl Scan {
         let Some(index) = self.by_index() else {
             return false;
         };
-        if self.inverted.is_some() || self.partitions.is_some() || index.computed.is_some() {
+        let is_computed = self.inverted.is_some() || index.computed.is_some();
+        if is_computed || self.partitions.is_some() || !self.alternatives.is_empty() {
             return false;
         }
-        let fixed = self.access.equal.len();
         let keys = index.columns.iter().map(|column| column.column);
         let leading = keys.enumerate();
-        let leading = leading.take_while(|(place, key)| *place < fixed || columns.contains(key));
+        let leading = leading
+            .take_while(|(place, key)| self.access.is_fixed(*place) || columns.contains(key));
         let leading: Vec<usize> = leading.map(|(_, key)| key).collect();
         // What has the whole key is alone.
         let is_whole_key = index.primary && leading.len() == index.columns.len();

@@ -380,10 +380,9 @@ fn narrow_left(join: &mut Join, mut wanted: Wanted) -> Moved {
     }
     let mut programs: Vec<&mut Program> = Vec::new();
     if let Some(scan) = lookup {
-        let access = &mut scan.access;
-        let bounds = access.low.iter_mut().chain(&mut access.high);
-        programs.extend(&mut access.equal);
-        programs.extend(bounds.map(|bound| &mut bound.0));
+        let others = scan.alternatives.iter_mut();
+        programs.extend(scan.access.programs_mut());
+        programs.extend(others.flat_map(|way| way.access.programs_mut()));
         programs.extend(&mut scan.filter);
     }
     wanted.extend(programs.iter().flat_map(|program| program.outer_columns()));

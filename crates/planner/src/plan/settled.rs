@@ -15,11 +15,10 @@ impl Plan {
         match self {
             Plan::Values(rows) => rows.iter().all(|row| all(row)),
             Plan::Scan(scan) => {
-                let bounds = scan.access.low.iter().chain(&scan.access.high);
-                let mut bounds = bounds.map(|bound| &bound.0).chain(&scan.filter);
-                scan.inverted.is_none()
-                    && all(&scan.access.equal)
-                    && bounds.all(Program::is_settled)
+                let others = scan.alternatives.iter();
+                let others = others.flat_map(|way| way.access.programs());
+                let mut programs = scan.access.programs().chain(others).chain(&scan.filter);
+                scan.inverted.is_none() && programs.all(Program::is_settled)
             }
             Plan::Filter(input, condition) | Plan::Once(input, condition) => {
                 condition.is_settled() && input.is_settled()

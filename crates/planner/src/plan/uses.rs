@@ -34,13 +34,14 @@ impl Uses {
                 self.tables.insert(scan.table.oid);
                 let inverted = scan.inverted.as_ref();
                 let places = scan.index.into_iter().chain(inverted.map(|own| own.index));
+                let others = scan.alternatives.iter();
+                let places = places.chain(others.clone().filter_map(|way| way.index));
                 let indexes = places.filter_map(|place| scan.table.indexes.get(place));
                 self.indexes.extend(indexes.map(|index| index.oid));
                 let terms = inverted.into_iter().flat_map(|inverted| &inverted.terms);
                 self.programs(terms.map(|term| &term.value));
-                self.programs(&scan.access.equal);
-                let bounds = scan.access.low.iter().chain(&scan.access.high);
-                self.programs(bounds.map(|bound| &bound.0));
+                self.programs(scan.access.programs());
+                self.programs(others.flat_map(|way| way.access.programs()));
                 self.programs(&scan.filter);
             }
             Plan::System(table, _, key) => {

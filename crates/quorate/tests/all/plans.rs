@@ -17,7 +17,7 @@ const TABLES: &str = "
 ";
 
 /// Settings, a query, and its plan.
-const PLANS: [(&str, &str, &str); 26] = [
+const PLANS: [(&str, &str, &str); 31] = [
     (
         "enable_nestloop=off",
         "select 1 from pl_a as a, pl_b as b where a.k = b.k",
@@ -149,7 +149,30 @@ const PLANS: [(&str, &str, &str); 26] = [
     (
         "",
         "select 1 from pl_a as a where a.k in (select c.k from pl_c as c where c.id < 5)",
-        "Nested Loop Semi Join / Seq Scan on pl_a / Index Scan using pl_c_pkey on pl_c",
+        "Hash Semi Join / Seq Scan on pl_a / Index Scan using pl_c_pkey on pl_c",
+    ),
+    // One list leads through an index, and so do several indexes for one OR; whole tables are read where
+    // that is less.
+    (
+        "",
+        "select 1 from pl_b where k in (3, 5) and x = 3",
+        "Index Scan using pl_b_k on pl_b",
+    ),
+    (
+        "",
+        "select id from pl_a where id = any ('{7,3}') order by id desc",
+        "Index Scan Backward using pl_a_pkey on pl_a",
+    ),
+    (
+        "",
+        "select 1 from pl_b where k = 3 or id = 5 and x = 3",
+        "Bitmap Heap Scan on pl_b",
+    ),
+    ("", "select x from pl_b where k >= 0", "Seq Scan on pl_b"),
+    (
+        "",
+        "select x from pl_b where k >= 0 or id = 5",
+        "Seq Scan on pl_b",
     ),
     // Where it would be one for each row around it, its rows are kept.
     (

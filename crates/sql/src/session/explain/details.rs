@@ -77,7 +77,11 @@ pub(super) fn of(plan: &Plan, writer: &Writer<'_>, outer: &[Columns]) -> Details
                     }
                 }),
             );
-            say("Index Cond", index_condition(scan, &row, writer, outer));
+            let found = match scan.alternatives.is_empty() {
+                true => ("Index Cond", index_condition(scan, &row, writer, outer)),
+                false => ("Recheck Cond", alternatives(scan, &row, writer, outer)),
+            };
+            say(found.0, found.1);
             let filter = scan.filter.as_ref();
             let sampled = filter.and_then(|filter| writer.sample(filter, &row, outer));
             match (sampled, filter) {
@@ -228,6 +232,25 @@ fn all_of(mut conditions: Vec<String>) -> Option<String> {
     }
 }
 
+/// The rows that several indexes lead to.
+fn alternatives(
+    scan: &Scan,
+    row: &[Column],
+    writer: &Writer<'_>,
+    outer: &[Columns],
+) -> Option<String> {
+    let each = scan.alternatives.iter().map(|way| {
+        let by_it = Scan {
+            index: way.index,
+            access: way.access.clone(),
+            ..scan.clone()
+        };
+        index_condition(&by_it, row, writer, outer)
+    });
+    let each: Option<Vec<String>> = each.collect();
+    Some(format!("({})", each?.join(" OR ")))
+}
+
 /// The rows that an index leads to.
 fn index_condition(
     scan: &Scan,
@@ -240,9 +263,18 @@ fn index_condition(
     let access = &scan.access;
     let mut say = |place: usize, operator: &str, value: &Program| -> Option<()> {
         let key = key_of(scan, index, place, row, writer)?;
-        let value = writer.value(value, key.ty, outer)?;
-        let (text, quoted) = (&key.text, value);
-        conditions.push(format!("({text} {operator} {quoted})"));
+        let text = &key.text;
+        conditions.push(match access.among == Some(place) {
+            true => {
+                let array = key.ty.and_then(|(ty, _)| Some((ty.array_of()?, -1)));
+                let quoted = writer.value(value, array, outer)?;
+                format!("({text} {operator} ANY ({quoted}))")
+            }
+            false => {
+                let quoted = writer.value(value, key.ty, outer)?;
+                format!("({text} {operator} {quoted})")
+            }
+        });
         Some(())
     };
     for (place, value) in access.equal.iter().enumerate() {

@@ -22,7 +22,7 @@ use base::{coro, Error, Result, SqlState};
 use functions::strings::quote_identifier;
 use functions::{Call, Function, Volatility};
 use planner::bind::sample::{is_of_sample, taken_out};
-use planner::deparse::{decompiled, expression, Names, Style, Values};
+use planner::deparse::{decompiled, expression, folded, Names, Style, Values};
 use planner::plan::{
     AggregateCall, AggregatePlan, Bound, Exclusion, Expr, ExprKind, Frame, FrameMode, JoinKind,
     Plan, Program, Scan, SetColumn, SetOperation, SortKey, SubKind, SubQuery, WindowCall,
@@ -395,7 +395,7 @@ impl<'a> Writer<'a> {
     ) -> Option<String> {
         let missing = Cell::default();
         let over = Over::new(self, &[], outer, &missing);
-        let mut expr = decompiled(program, &over)?;
+        let mut expr = folded(decompiled(program, &over)?);
         if let (ExprKind::Const(..), Some((ty, _))) = (&expr.kind, ty) {
             expr.ty = match ty {
                 TypeId::VARCHAR => TypeId::TEXT,

@@ -473,6 +473,7 @@ fn of_scan<'p>(scan: &Scan, view: &View<'_>) -> Named<'p> {
         let title = view.within(scan.table.schema, title);
         let fields = relation(scan, view);
         let name = match scan.current_of {
+            _ if !scan.alternatives.is_empty() => "Bitmap Heap Scan",
             Some(_) => "Tid Scan",
             None if scan.filter.as_ref().is_some_and(is_of_sample) => "Sample Scan",
             None => "Seq Scan",
