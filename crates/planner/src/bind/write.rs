@@ -69,7 +69,7 @@ impl Binder<'_> {
     fn target_table(&mut self, range: Option<&RangeVar>, verb: Verb) -> Result<Writable> {
         let (table, privileges) = self.target_named(range, verb)?;
         let called = self.called_then(&table);
-        let writable = self.writable_with(table, verb, privileges)?;
+        let writable = self.writable_with(table, verb, privileges, None)?;
         Ok(writable.called(called))
     }
 
@@ -866,7 +866,14 @@ impl Binder<'_> {
         commands: &[For],
     ) -> Result<(Plan, Option<Expr>)> {
         let mut target = self.as_used(writable, |binder| binder.guarded(rows.target, commands))?;
-        target.filter(writable.guards(), Vec::new());
+        let guards = writable.guards();
+        if writable.base.kind == RelationKind::View && !guards.is_empty() {
+            // The rows of a view are those of a query, outside of which they are tested.
+            let (start, width) = (target.start, target.width);
+            target = Source::of_plan(self.planner().plan(target, guards)?, start, width);
+        } else {
+            target.filter(guards, Vec::new());
+        }
         let guards = target.conditions_of(0);
         let source = match rows.others {
             Some(others) => cross(target, others)?,
