@@ -17,7 +17,7 @@ create table ibh (f int, t int, label text);
 insert into ibh values (1, 2, '1 to 2'), (1, 3, '1 to 3'), (2, 3, '2 to 3'), (3, 1, '3 to 1');
 create view ivh as with recursive s as (select * from ibh union all select g.* from ibh g, s where g.f = s.t and s.f < 2) search depth first by f, t set seq select f, t, label from s order by seq;
 create view iwh as with recursive s(f, t, label) as (select * from ibh union all select g.* from ibh g, s where g.f = s.t) cycle f, t set is_cycle using path select f, t, label, is_cycle from s;
-create view ixh as with recursive s(f, t, label) as (select * from ibh union all select g.* from ibh g, s where g.f = s.t) search depth first by f set "Seq" cycle f, t set is_cycle to 'Y' default 'N' using "the path" select f, t, is_cycle from s order by "Seq";
+create view ixh as with recursive s(f, t, label) as (select * from ibh union all select g.* from ibh g, s where g.f = s.t) search breadth first by f set "Seq" cycle f, t set is_cycle to 'Y' default 'N' using "the path" select f, t, is_cycle from s order by "Seq";
 select pg_get_viewdef('ivh');
 select pg_get_viewdef('ivh', true);
 select pg_get_viewdef('iwh');
@@ -26,6 +26,26 @@ select count(*) from ivh;
 select count(*) from iwh;
 select is_cycle, count(*) from ixh group by 1 order by 1;
 drop view ivh, iwh, ixh;
+
+-- Queries that cannot be named yet.
+WITH ixh(x) AS (
+  SELECT 1
+  UNION (WITH iwh as (SELECT 2)
+         SELECT * FROM ixh 
+         UNION SELECT * FROM iwh)
+)
+SELECT * FROM ixh ORDER BY 1;
+with a as (select * from ivh), ivh as (select 1) select * from a;
+with a as (select * from a) select * from a;
+with a as (select (select count(*) from ivh) from (select 1) s), ivh as (select 1) select * from a;
+with a as (select * from public.ivh), ivh as (select 1) select * from a;
+with a as (select 1), ivh as (select 2) select * from c;
+with a as (insert into ivh values (1) returning *), ivh as (select 1) select * from a;
+with a as (select 1) insert into ivh select * from a;
+with recursive a as (select * from c), ivh as (select 1) select * from a;
+with recursive a as (with x as (select * from y), y as (select 1) select * from x) select * from a;
+with a as (delete from ivh), ivh as (select 1) select 1;
+with a as (select 1 where exists (with d as (select * from ivh) select 1 from d)), ivh as (select 1) select 1;
 
 -- LIMIT and FETCH FIRST.
 create view ivh as select a from iah order by a offset 1 fetch first 2 rows with ties;

@@ -116,15 +116,20 @@ pub(crate) fn end_of(expr: &Expr) -> usize {
 impl Source {
     /// One row without columns, at a place.
     pub(crate) fn one_row(start: usize) -> Source {
+        Source::of_plan(Plan::Values(vec![Vec::new()]), start, 0)
+    }
+
+    /// The rows of a plan, which looks at none around it, at a place.
+    pub(crate) fn of_plan(plan: Plan, start: usize, width: usize) -> Source {
         Source {
             kind: SourceKind::Other {
-                plan: Box::new(Plan::Values(vec![Vec::new()])),
+                plan: Box::new(plan),
                 escapes: false,
                 reach: NOWHERE,
                 moved: 0,
             },
             start,
-            width: 0,
+            width,
         }
     }
 

@@ -6,7 +6,7 @@ use base::Result;
 use super::ahead::LockedAhead;
 use super::cursor::{open, open_to_lock, Cursor};
 use super::measure::Measuring;
-use super::new_row::check_row;
+use super::new_row::{check_row, check_views};
 use super::trigger::OwnRows;
 use super::write::{
     assign, begin, end, instead, lock, lock_moved, moves_keys, replace_row, returned, strength,
@@ -56,10 +56,12 @@ impl<'p> UpdateCursor<'p> {
         if table.kind == RelationKind::View {
             let new = self.new_row(&row, cx)?;
             let new = instead(&update.target, Events::UPDATE, &row, Some(new), cx)?;
-            return Ok(new.flatten().map(|new| {
-                row[..width].clone_from_slice(&new);
-                row
-            }));
+            let Some(new) = new.flatten() else {
+                return Ok(None);
+            };
+            check_views(&update.target, &new, cx)?;
+            row[..width].clone_from_slice(&new);
+            return Ok(Some(row));
         }
         if let (Some(_), Datum::Bytea(key)) = (triggers, &row[width]) {
             if self.own.has(table.tree, key, cx)? {

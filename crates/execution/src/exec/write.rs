@@ -13,7 +13,7 @@ use base::{Error, Key, KeyRange, Result, SequenceId, SqlState, TreeId};
 use super::cursor::{open, open_to_lock, Cursor};
 use super::entries;
 use super::measure::{note_conflict, Measuring};
-use super::new_row::{check_policies, check_row, duplicate_key, taken_entry};
+use super::new_row::{check_policies, check_row, check_views, duplicate_key, taken_entry};
 use super::{checked, long, partition, posted, rows, trigger, Exec};
 use crate::exec::program::Evaluate;
 use catalog::trigger::{Events, Timing};
@@ -102,6 +102,7 @@ impl<'p> InsertCursor<'p> {
             return Ok(None);
         };
         if self.insert.target.table.kind == RelationKind::View {
+            check_views(&self.insert.target, &row, cx)?;
             return Ok(Some(row));
         }
         InsertCursor::check(self.insert, &mut row, cx)?;

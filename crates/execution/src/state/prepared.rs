@@ -38,6 +38,7 @@ pub struct Prepared {
     pub types: Vec<TypeId>,
     /// Its plan, if there is one; the catalog may have changed since.
     pub planned: RefCell<Option<Rc<Planned>>>,
+    executions: Cell<i64>,
 }
 
 /// A prepared statement under its name: whole, or at rest, without parse tree and plan.
@@ -64,6 +65,7 @@ struct Rest {
     params: Box<[TypeId]>,
     columns: Option<Box<[Column]>>,
     types: Box<[TypeId]>,
+    executions: i64,
 }
 
 impl Named {
@@ -84,9 +86,22 @@ impl Named {
         self.made_at
     }
 
-    /// The statement's text, as `pg_prepared_statements` shows it.
+    /// The text that the statement came in, as `pg_prepared_statements` shows it.
     pub fn text(&self) -> Option<&str> {
-        self.source.as_ref().map(Source::own_text)
+        self.source.as_ref().map(Source::text)
+    }
+
+    /// The statement's text, by which it is made anew.
+    pub fn text_alone(&self) -> Option<&str> {
+        self.source.as_ref().map(Source::text_alone)
+    }
+
+    /// How often it was executed.
+    pub fn executions(&self) -> i64 {
+        match &*self.kept.borrow() {
+            Kept::Whole(prepared) => prepared.executions.get(),
+            Kept::AtRest(rest) => rest.executions,
+        }
     }
 
     /// Whether SQL's PREPARE made it.
@@ -139,6 +154,7 @@ impl Named {
             columns: rest.columns.as_deref().map(<[Column]>::to_vec),
             types: rest.types.to_vec(),
             planned: RefCell::new(None),
+            executions: Cell::new(rest.executions),
         });
         *kept = Kept::Whole(prepared.clone());
         Ok(prepared)
@@ -156,6 +172,7 @@ impl Named {
                 params: prepared.params.as_slice().into(),
                 columns: prepared.columns.as_deref().map(Box::from),
                 types: prepared.types.as_slice().into(),
+                executions: prepared.executions.get(),
             },
             _ => return,
         };
@@ -290,6 +307,7 @@ impl Prepared {
                 point: None,
                 counted: Counted::default(),
             }))),
+            executions: Cell::default(),
         }
     }
 
@@ -345,7 +363,13 @@ impl Prepared {
             params,
             types: planned.types.clone(),
             planned: RefCell::new(Some(planned)),
+            executions: Cell::default(),
         }
+    }
+
+    /// Counts an execution of what has a name.
+    pub fn count_execution(&self) {
+        self.executions.set(self.executions.get().saturating_add(1));
     }
 
     /// The statement, if the text held one.

@@ -201,8 +201,9 @@ fn procedure_row(function: &Function, rows: &mut Rows) {
         Volatility::Stable => b's',
         Volatility::Volatile => b'v',
     };
-    let set = function.is_set_returning();
     let fact = facts::of_function(function.oid);
+    // A function that gives one row is carried out as one that gives a set.
+    let set = fact.map_or(function.is_set_returning(), |fact| fact.rows > 0.0);
     let (schema, name) = function_name(function.name);
     let outputs = function.columns().unwrap_or_default();
     let inputs = function.arguments;

@@ -83,7 +83,8 @@ pub(super) fn prepared(_: &Catalog, cx: &mut Exec<'_>) -> Result<Vec<Row>> {
             Datum::TimestampTz(prepared.made_at()),
             Datum::Array(Arc::new(Array::of(TypeId::REGTYPE, types.collect()))),
             Datum::Bool(prepared.is_from_sql()),
-            Datum::Int8(0),
+            // A plan holds for whatever values parameters have.
+            Datum::Int8(prepared.executions()),
             Datum::Int8(0),
         ]
     };

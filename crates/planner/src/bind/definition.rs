@@ -231,7 +231,9 @@ impl Binder<'_> {
         if !is_plain(select) {
             return Ok(None);
         }
-        self.nested(|binder| {
+        // As where it is bound as a query: what is bound inside of it is inside of a query.
+        self.query_depth += 1;
+        let text = self.nested(|binder| {
             let mut layout = Layout::default();
             let with = select.with_clause.as_ref();
             let paused = binder.pause_layout();
@@ -241,7 +243,9 @@ impl Binder<'_> {
             let text = binder.query_parts(select, parent, names, &mut layout);
             binder.forget_ctes(before);
             Ok(text?.map(|()| layout.out))
-        })
+        });
+        self.query_depth -= 1;
+        text
     }
 
     fn query_parts(

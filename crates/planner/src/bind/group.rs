@@ -11,6 +11,7 @@ use crate::plan::{
     Agg, AggregateCall, AggregatePlan, Expr, ExprKind, GroupingSet, Plan, Program, SortKey,
 };
 use functions::aggregate_by_oid;
+use types::TypeId;
 
 /// What a query groups by, and the aggregates met so far.
 #[derive(Debug, Default)]
@@ -157,6 +158,51 @@ const MIN_OF_TEXT: u32 = 2_145;
 const MIN_OF_ARRAY: u32 = 2_051;
 
 impl Binder<'_> {
+    /// Refuses what PostgreSQL can neither sort nor hash by: of each set some keys have no order, and
+    /// others no hash, or aggregates need their rows in order. The first groups are what is grouped by.
+    ///
+    /// # Errors
+    /// 0A000.
+    pub(super) fn check_groupable(&self, grouping: &Grouping, keys: usize) -> Result<()> {
+        let mut aggregates = grouping.aggregates.iter();
+        let ordered = aggregates.any(|call| call.distinct || !call.order.is_empty());
+        let types = |set: &Vec<usize>| -> Vec<TypeId> {
+            let keys = set.iter().filter(|place| **place < keys);
+            keys.map(|place| grouping.groups[*place].ty).collect()
+        };
+        let mut sets = grouping.sets.iter();
+        sets.try_for_each(|set| self.check_told_apart(&types(set), ordered, "GROUP BY"))
+    }
+
+    /// Refuses to tell rows apart by values of such types, which may only be sorted where `ordered`.
+    ///
+    /// # Errors
+    /// 0A000.
+    pub(super) fn check_told_apart(
+        &self,
+        types: &[TypeId],
+        ordered: bool,
+        clause: &str,
+    ) -> Result<()> {
+        let lacks = |holds: fn(TypeId) -> bool| {
+            let mut types = types.iter();
+            types.any(|ty| !self.holds_of_parts(*ty, holds))
+        };
+        // What cannot be equal at all is refused as that.
+        let is_refused = !lacks(TypeId::has_equality)
+            && lacks(TypeId::is_sortable)
+            && (ordered || lacks(TypeId::is_hashable));
+        match is_refused {
+            false => Ok(()),
+            true => {
+                let message = format!("could not implement {clause}");
+                Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message).with_detail(
+                    "Some of the datatypes only support hashing, while others only support sorting.",
+                ))
+            }
+        }
+    }
+
     /// The expression over groups.
     ///
     /// # Errors

@@ -280,6 +280,8 @@ pub struct Binder<'a> {
     open_params: bool,
     locks: Vec<(TreeId, TableLock)>,
     ctes: Vec<with::Cte>,
+    /// The names of those that cannot be named yet.
+    ctes_ahead: Vec<String>,
     /// The statements of WITH that write.
     writing: Vec<(usize, Rc<Plan>)>,
     /// Whether a query of the WITH bound last looks at rows of enclosing queries.
@@ -398,6 +400,7 @@ impl<'a> Binder<'a> {
             open_params,
             locks: Vec::new(),
             ctes: Vec::new(),
+            ctes_ahead: Vec::new(),
             writing: Vec::new(),
             with_escapes: false,
             inside_with: false,
@@ -592,7 +595,7 @@ impl<'a> Binder<'a> {
     fn table(&mut self, range: &RangeVar, lock: TableLock) -> Result<Arc<Table>> {
         let table = match self.by_oid(range)? {
             Some(table) => table,
-            None => find_table(&self.cx, range)?,
+            None => find_table(&self.cx, range).map_err(|error| self.ahead(range, error))?,
         };
         if table.kind != RelationKind::System {
             self.lock(table.tree, lock);

@@ -17,12 +17,14 @@
 //! - Actions are bound in the name of their relation's owner; what was to be written, in that of whoever
 //!   wrote the statement.
 //! - Of INSERT the statement itself comes before what its rules add, of UPDATE and DELETE after it.
+//! - Of a view through which a statement writes, the rules of what is below it are rules of the statement
+//!   too: where it is carried out itself after its own rules, theirs are applied to it, level by level. Their
+//!   rows are those of the relation that has them.
 //!
 //! # What it leaves out
-//! Writing through a view to a relation that has rules (0A000). A value of `new` that is volatile is
-//! computed once for each action, where PostgreSQL computes it wherever it is named. Whether a row that
-//! has changed meanwhile meets the condition of a rule is not looked at again by the rule's own actions.
-//! What foreign keys do is not rewritten.
+//! A value of `new` that is volatile is computed once for each action, where PostgreSQL computes it wherever
+//! it is named. Whether a row that has changed meanwhile meets the condition of a rule is not looked at again
+//! by the rule's own actions. What foreign keys do is not rewritten.
 
 use std::mem::replace;
 use std::rc::Rc;
@@ -37,7 +39,7 @@ use pg_query::protobuf::{
 use super::definition::is_alone;
 use super::expr::Place;
 use super::rule_made::{rows_named, source_of};
-use super::rule_rows::new_columns_named;
+use super::rule_rows::{new_columns_named, with_columns};
 use super::scope::{table_columns, Scope, ScopeTable};
 use super::updatable::Verb;
 use super::view::endless;
@@ -97,9 +99,11 @@ pub(super) struct GivenBack<'a> {
     clause: ReturningClause,
     context: Context<'a>,
     table: Arc<Table>,
-    /// What the relation and its columns are called there.
+    /// What the relation that is named and its columns are called there.
     name: String,
     columns: Vec<String>,
+    /// The view that is named instead, and its columns over a row of the relation.
+    through: Option<(Arc<Table>, Vec<Expr>)>,
 }
 
 /// Why a statement is there.
@@ -512,8 +516,8 @@ impl<'a> Binder<'a> {
         Ok((self.plan_of(query.body)?, Vec::new(), false))
     }
 
-    /// The relation that a statement writes to.
-    fn ruled(&mut self, range: &RangeVar) -> Result<Option<&'a Arc<Table>>> {
+    /// The relation that a statement writes to, or a view selects from.
+    pub(super) fn ruled(&mut self, range: &RangeVar) -> Result<Option<&'a Arc<Table>>> {
         let positional = self.positional;
         let found = match self.by_oid(range)? {
             Some(table) => Some(table),
@@ -535,10 +539,61 @@ impl<'a> Binder<'a> {
         let Some(parts) = parts_of(node) else {
             return Ok(None);
         };
-        let found = self.ruled(parts.range)?;
-        let Some(table) = found.filter(|table| !table.rules.is_empty()) else {
-            return Ok(None);
+        match self.ruled(parts.range)? {
+            Some(named) => self.rewritten_from(node, &parts, (named, by)),
+            None => Ok(None),
+        }
+    }
+
+    /// What rules make of a statement that come first, from a relation on: its own, or those of what it is
+    /// written through to if it is a view.
+    fn rewritten_from(
+        &mut self,
+        node: &NodeEnum,
+        parts: &Parts<'_>,
+        (from, by): (&'a Arc<Table>, By),
+    ) -> Result<Option<Vec<Piece>>> {
+        let mut passed = Vec::new();
+        let mut table = from;
+        let rules = loop {
+            let rules = self.rules_for(node, parts, table)?;
+            if !rules.is_empty() {
+                break rules;
+            }
+            let event = (table.oid, parts.event);
+            if passed.contains(&event) || self.rewriting.contains(&event) {
+                return Err(endless(table));
+            }
+            passed.push(event);
+            match self.below_written(table, parts.event)? {
+                None => return Ok(None),
+                Some(below) => table = below,
+            }
         };
+        let before = self.rewriting.len();
+        self.rewriting.extend(passed);
+        let pieces = self.applied(node, parts, table, (rules, by));
+        self.rewriting.truncate(before);
+        let pieces = pieces?;
+        let queries = pieces.iter().filter(|piece| piece.is_query());
+        if parts.with.is_some() && queries.count() > 1 {
+            return Err(unsupported(
+                "WITH cannot be used in a query that is rewritten by rules into multiple queries",
+            ));
+        }
+        Ok(Some(pieces))
+    }
+
+    /// The rules of a relation that apply to a statement.
+    fn rules_for(
+        &mut self,
+        node: &NodeEnum,
+        parts: &Parts<'_>,
+        table: &'a Arc<Table>,
+    ) -> Result<Vec<&'a Rule>> {
+        if table.rules.is_empty() {
+            return Ok(Vec::new());
+        }
         self.rests_on_role = true;
         let replica = self.replica;
         let rules = table.rules.iter();
@@ -552,17 +607,19 @@ impl<'a> Binder<'a> {
                 ));
             }
         }
-        if rules.is_empty() {
-            return Ok(None);
+        Ok(rules)
+    }
+
+    /// The relation through to which a view is written; none where triggers write in its place.
+    fn below_written(
+        &mut self,
+        view: &'a Arc<Table>,
+        event: Events,
+    ) -> Result<Option<&'a Arc<Table>>> {
+        match view.kind == RelationKind::View && !view.has_instead_of(event) {
+            true => self.relation_below(view),
+            false => Ok(None),
         }
-        let pieces = self.applied(node, &parts, table, (rules, by))?;
-        let queries = pieces.iter().filter(|piece| piece.is_query());
-        if parts.with.is_some() && queries.count() > 1 {
-            return Err(unsupported(
-                "WITH cannot be used in a query that is rewritten by rules into multiple queries",
-            ));
-        }
-        Ok(Some(pieces))
     }
 
     /// What rules make of a statement, itself included if it is still carried out.
@@ -609,16 +666,26 @@ impl<'a> Binder<'a> {
         }
         self.unless = unless;
         self.given_back = back;
-        let (plan, columns, _) = self.as_it_stands(node)?;
-        let own = Piece {
-            plan,
-            columns,
-            command: parts.event,
-            by,
+        let below = self.below_written(table, parts.event)?;
+        let further = match below {
+            Some(below) => self.rewritten_from(node, parts, (below, by))?,
+            None => None,
+        };
+        let own = match further {
+            Some(pieces) => pieces,
+            None => {
+                let (plan, columns, _) = self.as_it_stands(node)?;
+                vec![Piece {
+                    plan,
+                    columns,
+                    command: parts.event,
+                    by,
+                }]
+            }
         };
         match parts.event {
-            Events::INSERT => pieces.insert(0, own),
-            _ => pieces.push(own),
+            Events::INSERT => pieces.splice(0..0, own).for_each(drop),
+            _ => pieces.extend(own),
         }
         Ok(pieces)
     }
@@ -672,7 +739,11 @@ impl<'a> Binder<'a> {
                 }
                 Some(clause) => {
                     gives_back = true;
-                    given_back.push(Rc::new(self.to_give_back(clause, parts.range, table)));
+                    given_back.push(Rc::new(self.given_back_of(
+                        clause,
+                        (parts.range, parts.event),
+                        table,
+                    )?));
                     given_back.extend(back.iter().cloned());
                 }
                 None => action = without_returning(action),
@@ -711,28 +782,37 @@ impl<'a> Binder<'a> {
         Ok((pieces, gives_back))
     }
 
-    fn to_give_back(
-        &self,
+    fn given_back_of(
+        &mut self,
         clause: &ReturningClause,
-        range: &RangeVar,
+        (range, event): (&RangeVar, Events),
         table: &Arc<Table>,
-    ) -> GivenBack<'a> {
-        let known = self.called_then(table);
-        let own = known.as_ref().map_or(&table.name, |known| &known.name);
+    ) -> Result<GivenBack<'a>> {
+        // What that needs is noted where it is looked at what is to be written.
+        let requires = self.requires.clone();
+        let writable = self.named_to_write(Some(range), verb_of(event), table)?;
+        self.requires = requires;
+        let columns = writable.columns_over_base();
+        let looks_around =
+            |part: &Expr| matches!(&part.kind, ExprKind::Sub(query, ..) if query.correlated);
+        if columns
+            .iter()
+            .flat_map(|all| all.iter())
+            .any(|column| column.any(&looks_around))
+        {
+            let what = "RETURNING by a rule through a view whose columns are such subqueries";
+            return Err(Error::unsupported(what));
+        }
         let alias = range.alias.as_ref();
-        let columns = table.columns.iter().enumerate();
-        let name = |(place, column): (usize, &catalog::Column)| match &known {
-            _ if column.dropped => String::new(),
-            Some(known) => known.columns.get(place).cloned().unwrap_or_default(),
-            None => column.name.clone(),
-        };
-        GivenBack {
+        let name = alias.map_or(writable.name(), |alias| &alias.aliasname);
+        Ok(GivenBack {
             clause: clause.clone(),
             context: self.context(),
             table: table.clone(),
-            name: alias.map_or_else(|| own.clone(), |alias| alias.aliasname.clone()),
-            columns: columns.map(name).collect(),
-        }
+            name: name.to_owned(),
+            columns: writable.column_names(),
+            through: columns.map(|columns| (writable.named().clone(), columns.to_vec())),
+        })
     }
 
     /// What a statement gives back of which an action stands in the place, whose own RETURNING gives
@@ -742,19 +822,27 @@ impl<'a> Binder<'a> {
         back: &GivenBack<'a>,
         given: Vec<(Expr, OutputColumn)>,
     ) -> Result<Vec<(Expr, OutputColumn)>> {
-        let mut columns = table_columns(&back.table);
-        for (column, name) in columns.iter_mut().zip(&back.columns) {
-            column.name.clone_from(name);
-        }
-        let mut exprs = Vec::with_capacity(columns.len());
+        let mut exprs = Vec::with_capacity(back.table.columns.len());
         for (place, column) in back.table.columns.iter().enumerate() {
             exprs.push(match given.get(place) {
                 Some((expr, _)) => self.settle(expr.clone())?,
                 None => Expr::constant(Datum::Null, column.type_id, -1),
             });
         }
+        let (named, exprs) = match &back.through {
+            None => (&back.table, exprs),
+            Some((named, columns)) => {
+                let columns = columns.iter().cloned();
+                let shown = columns.map(|column| with_columns(column, &exprs));
+                (named, shown.collect())
+            }
+        };
+        let mut columns = table_columns(named);
+        for (column, name) in columns.iter_mut().zip(&back.columns) {
+            column.name.clone_from(name);
+        }
         let item = ScopeTable {
-            table: Some(back.table.clone()),
+            table: Some(named.clone()),
             exprs: Some(Rc::new(exprs)),
             ..ScopeTable::of(back.name.clone(), columns, 0)
         };

@@ -100,7 +100,7 @@ fn moved(mut expr: Expr, by: usize) -> Expr {
 }
 
 /// The expression with these in the place of the columns that it names.
-fn with_columns(mut expr: Expr, columns: &[Expr]) -> Expr {
+pub(super) fn with_columns(mut expr: Expr, columns: &[Expr]) -> Expr {
     if let ExprKind::Column(place) = expr.kind {
         return columns[place].clone();
     }
@@ -183,16 +183,25 @@ impl<'a> Binder<'a> {
         match statement {
             NodeEnum::InsertStmt(insert) => self.rows_to_insert(insert, frame),
             NodeEnum::UpdateStmt(update) => self.rows_to_update(update, frame),
-            NodeEnum::DeleteStmt(delete) => self.rows_to_delete(delete),
+            NodeEnum::DeleteStmt(delete) => self.rows_to_delete(delete, frame),
             _ => Err(Error::internal("no statement that writes")),
         }
     }
 
-    /// What a statement names to write to it, as it is named.
-    fn named_to_write(&mut self, range: Option<&RangeVar>, verb: Verb) -> Result<Writable> {
-        let table = self.target_named(range, verb)?.0;
-        let called = self.called_then(&table);
-        Ok(Writable::table(table).called(called))
+    /// What a statement names to write to it, as it is named, down to the relation with the rule.
+    pub(super) fn named_to_write(
+        &mut self,
+        range: Option<&RangeVar>,
+        verb: Verb,
+        ruled: &Table,
+    ) -> Result<Writable> {
+        let (named, privileges) = self.target_named(range, verb)?;
+        let called = self.called_then(&named);
+        let writable = match named.oid == ruled.oid {
+            true => Writable::table(named),
+            false => self.writable_with(named, verb, privileges, Some(ruled.oid))?,
+        };
+        Ok(writable.called(called))
     }
 
     fn rows_to_insert(&mut self, insert: &InsertStmt, frame: &Frame<'a>) -> Result<Plan> {
@@ -201,7 +210,7 @@ impl<'a> Binder<'a> {
             || written(&[returned(&insert.returning_clause)], &insert.select_stmt),
             None,
         )?;
-        let writable = self.named_to_write(insert.relation.as_ref(), Verb::Insert)?;
+        let writable = self.named_to_write(insert.relation.as_ref(), Verb::Insert, &frame.table)?;
         let plan = self.inserted_rows(insert, &writable)?;
         self.forget_ctes(before);
         let table = &frame.table;
@@ -220,7 +229,7 @@ impl<'a> Binder<'a> {
             None,
         )?;
         let range = update.relation.as_ref();
-        let writable = self.named_to_write(range, Verb::Update)?;
+        let writable = self.named_to_write(range, Verb::Update, &frame.table)?;
         let alias = range.and_then(|range| range.alias.as_ref());
         let (from, condition) = (&update.from_clause, &update.where_clause);
         let (rows, scope, width) = self.target_rows(&writable, alias, from, condition)?;
@@ -243,7 +252,7 @@ impl<'a> Binder<'a> {
         self.with_generated(plan, (table, &frame.wanted), count)
     }
 
-    fn rows_to_delete(&mut self, delete: &DeleteStmt) -> Result<Plan> {
+    fn rows_to_delete(&mut self, delete: &DeleteStmt, frame: &Frame<'a>) -> Result<Plan> {
         refuse_cursor(&delete.where_clause)?;
         let before = self.with_clause(
             delete.with_clause.as_ref(),
@@ -251,7 +260,7 @@ impl<'a> Binder<'a> {
             None,
         )?;
         let range = delete.relation.as_ref();
-        let writable = self.named_to_write(range, Verb::Delete)?;
+        let writable = self.named_to_write(range, Verb::Delete, &frame.table)?;
         let alias = range.and_then(|range| range.alias.as_ref());
         let (using, condition) = (&delete.using_clause, &delete.where_clause);
         let (rows, ..) = self.target_rows(&writable, alias, using, condition)?;
@@ -375,9 +384,13 @@ pub(super) fn rows_of_rules(
     old: Option<usize>,
     new: Option<(usize, Option<Vec<Expr>>)>,
 ) -> Scope<'static> {
+    // Rules of what is below a view are about the rows there.
+    let below = writable.columns_over_base();
+    let below = below.map(|_| Writable::table(writable.base.clone()));
+    let ruled = below.as_ref().unwrap_or(writable);
     let item = |name: &str, start: usize| ScopeTable {
         qualified_only: true,
-        ..writable.item(name, start)
+        ..ruled.item(name, start)
     };
     let old = old.map(|start| item("old", start));
     let new = new.map(|(start, exprs)| ScopeTable {

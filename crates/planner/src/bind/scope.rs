@@ -116,7 +116,8 @@ pub struct Scope<'s> {
     pub tables: Vec<ScopeTable>,
     /// Merged columns of JOIN USING, in the order in which `*` gives them.
     pub merged: Vec<MergedColumn>,
-    /// The items of its joins that have an alias, which cannot be named.
+    /// The items of its joins that have an alias, which cannot be named, and the row of ON CONFLICT where it
+    /// cannot be.
     pub covered: Vec<ScopeTable>,
     /// An item of the statement that cannot be named here.
     pub barred: Option<String>,
@@ -486,6 +487,9 @@ impl Binder<'_> {
                 }));
             }
         }
+        if let Some((schema, alias)) = qualifier {
+            self.check_one_called(scope, schema, alias, location)?;
+        }
         let (mut found, mut of_system) = (None, None);
         for table in &scope.tables {
             let visible = match qualifier {
@@ -534,6 +538,23 @@ impl Binder<'_> {
             expr: scope.column_expr(table, place, location),
             origin: table.columns[place].origin,
         }))
+    }
+
+    /// # Errors
+    /// 42P09 where a name means two items: the row that was to be inserted, and a table called as it.
+    pub(super) fn check_one_called(
+        &self,
+        scope: &Scope<'_>,
+        schema: Option<&str>,
+        alias: &str,
+        location: i32,
+    ) -> Result<()> {
+        let called = |item: &&ScopeTable| self.is_called(item, schema, alias);
+        if alias != EXCLUDED || scope.tables.iter().filter(called).count() < 2 {
+            return Ok(());
+        }
+        let message = format!("table reference \"{alias}\" is ambiguous");
+        Err(self.error(SqlState::of("42P09"), message, location))
     }
 
     /// Whether an item of FROM is meant by a name, perhaps with its schema.
@@ -603,7 +624,7 @@ impl Binder<'_> {
         )))
     }
 
-    fn missing_column(&self, names: &[&str], scope: &Scope<'_>, location: i32) -> Error {
+    pub(super) fn missing_column(&self, names: &[&str], scope: &Scope<'_>, location: i32) -> Error {
         let [qualifier @ .., name] = names else {
             return Error::internal("a column without a name");
         };
@@ -627,7 +648,7 @@ impl Binder<'_> {
                     item.alias
                 ));
             }
-            return hinted(error, near_columns(tables(), None, name));
+            return hinted(error, near_columns(suggested(scope), None, name));
         };
         if tables().any(|table| table.alias == *alias) {
             let error = self.error(
@@ -635,7 +656,7 @@ impl Binder<'_> {
                 format!("column {} does not exist", names.join(".")),
                 location,
             );
-            return hinted(error, near_columns(tables(), Some(alias), name));
+            return hinted(error, near_columns(suggested(scope), Some(alias), name));
         }
         let rows = self.cx.variables.filter(|known| known.are_rows_of_rule());
         if rows.is_some_and(|rows| rows.fields(alias).is_some()) {
@@ -702,6 +723,20 @@ impl Binder<'_> {
         let message = format!("missing FROM-clause entry for table \"{alias}\"");
         self.error(STATE, message, location)
     }
+}
+
+/// What ON CONFLICT calls the row that was to be inserted.
+pub(super) const EXCLUDED: &str = "excluded";
+
+/// The items whose columns are suggested: those that joins with an alias consist of, in their places.
+fn suggested<'t>(scope: &'t Scope<'_>) -> impl Iterator<Item = &'t ScopeTable> {
+    scope.levels().flat_map(|level| {
+        let own = level.tables.iter();
+        let own = own.filter(|item| item.kind != ItemKind::Join);
+        let mut items: Vec<_> = own.chain(&level.covered).collect();
+        items.sort_by_key(|item| item.start);
+        items
+    })
 }
 
 /// Names further away than this are not suggested.

@@ -594,6 +594,7 @@ impl Binder<'_> {
         having: Option<Expr>,
         scope: &Scope<'_>,
     ) -> Result<(Plan, Vec<Expr>)> {
+        let keys = grouping.groups.len();
         for (place, expr) in outputs.all_mut().enumerate() {
             if let Some(own) = grouping.owned_by(place) {
                 expr.kind = ExprKind::Column(own);
@@ -612,12 +613,19 @@ impl Binder<'_> {
         let all = outputs.all_mut();
         all.chain(&mut having)
             .for_each(|expr| settle_places(expr, &grouping));
+        if !self.names_only {
+            self.check_groupable(&grouping, keys)?;
+        }
         let as_column = |(place, group): (usize, &Expr)| Expr {
             kind: ExprKind::Column(place),
             ..group.clone()
         };
         let columns = grouping.groups.iter().enumerate().map(as_column).collect();
-        let input = project_set::below(input, &mut grouping.exprs_mut());
+        let input = match grouping.groups.is_empty() && grouping.aggregates.is_empty() {
+            // Nobody looks at any row, so there is one for each set whatever the rows are.
+            true => Plan::Values(Vec::new()),
+            false => project_set::below(input, &mut grouping.exprs_mut()),
+        };
         let input = match self.methods.by_index() {
             true => extreme::cut(input, &grouping),
             false => input,
@@ -710,6 +718,10 @@ impl Binder<'_> {
                 "SELECT DISTINCT ON expressions must match initial ORDER BY expressions",
                 on_locations[missing.unwrap_or(0)],
             ));
+        }
+        if distinct && plain && !self.names_only {
+            let types: Vec<_> = columns.iter().map(|column| column.ty).collect();
+            self.check_told_apart(&types, false, "DISTINCT")?;
         }
         // Rows are told apart by these.
         let told = match distinct && plain {

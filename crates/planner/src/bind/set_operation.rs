@@ -250,6 +250,9 @@ impl Binder<'_> {
             column.origin = (0, 0);
             types.push(ty);
         }
+        if (operation != SetOperation::Union || !select.all) && !self.names_only {
+            self.check_told_apart(&types, false, name)?;
+        }
         let left_plan = self.as_types(left.body, &left.columns, &left.literals, &types)?;
         let right_plan = self.as_types(right.body, &right.columns, &right.literals, &types)?;
         let plan = match left_plan {

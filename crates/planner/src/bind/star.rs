@@ -63,6 +63,9 @@ impl Binder<'_> {
         // Stored text has names that schemas had once.
         let schema = before.last().copied().filter(|_| !self.stored);
         let is_argument = self.stored && before == [BY_OID];
+        if let Some(level) = scope.levels().next().filter(|_| !is_argument) {
+            self.check_one_called(level, schema, alias, location)?;
+        }
         let mut levels = scope.levels().enumerate().filter(|_| !is_argument);
         let found = levels.find_map(|(depth, level)| {
             let mut tables = level.tables.iter();

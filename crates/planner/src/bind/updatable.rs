@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Names of the view's columns become expressions over the table's row ([`ScopeTable::exprs`]), so
-//! that the table's keys and indexes serve conditions on the view. A view of such a view is one too.
+//! that the table's keys and indexes serve conditions on the view. A view of such a view is one too, and
+//! what is written through one to a view with INSTEAD OF triggers is for these to write.
 //!
 //! # What it leaves out
 //! A view that is read is not taken apart this way where its query sorts, locks, calls volatile
@@ -40,7 +41,7 @@ use syntax::parser::NodeEnum;
 /// What such a view is, over the row of its table.
 #[derive(Clone, Debug)]
 pub(super) struct Simple {
-    /// The table.
+    /// The table, or the view at which one stopped.
     pub base: Arc<Table>,
     /// The view's columns.
     columns: Vec<Expr>,
@@ -74,10 +75,13 @@ struct Between {
 /// Why a view is no such view.
 type Detail = &'static str;
 
+/// Whether a view below another is not looked through.
+type Stops<'s> = &'s dyn Fn(&Table) -> bool;
+
 /// What a statement writes to.
 #[derive(Clone, Debug)]
 pub(super) struct Writable {
-    /// The table whose rows are written.
+    /// The table whose rows are written, or the view in whose place triggers or rules write.
     pub base: Arc<Table>,
     /// The view that is named instead.
     view: Option<(Arc<Table>, Rc<Simple>)>,
@@ -248,6 +252,13 @@ impl Writable {
             .map_or_else(Vec::new, |(_, simple)| simple.conditions.clone())
     }
 
+    /// What the columns of the view that is named are over the row of the table, if it is a view.
+    pub(super) fn columns_over_base(&self) -> Option<&[Expr]> {
+        self.view
+            .as_ref()
+            .map(|(_, simple)| simple.columns.as_slice())
+    }
+
     /// The conditions of WITH CHECK OPTION.
     pub(super) fn checks(&self) -> Vec<(String, Program)> {
         let checks = self.view.iter().flat_map(|(_, simple)| &simple.checks);
@@ -390,11 +401,13 @@ fn is_movable(expr: &Expr) -> bool {
 }
 
 impl Binder<'_> {
-    /// What a view is over one table; the inner error says why it is not.
-    pub(super) fn simple(
+    /// What a view is over one table, or over the view below it at which one is to stop; the inner error
+    /// says why it is not.
+    fn simple(
         &mut self,
         view: &Table,
         cascaded: bool,
+        stops: Stops<'_>,
     ) -> Result<std::result::Result<Simple, Detail>> {
         let query = view.view.as_ref();
         let query = query.ok_or_else(|| Error::internal("a view without a query"))?;
@@ -407,7 +420,9 @@ impl Binder<'_> {
         }
         let cascaded = cascaded || query.check_option == CheckOption::Cascaded;
         let simple = self.below(view, |binder| {
-            binder.in_stored_text(&query.query, |binder| binder.simple_query(select, cascaded))
+            binder.in_stored_text(&query.query, |binder| {
+                binder.simple_query(select, cascaded, stops)
+            })
         });
         let mut simple = match simple? {
             Ok(simple) => simple,
@@ -443,6 +458,7 @@ impl Binder<'_> {
         &mut self,
         select: &SelectStmt,
         cascaded: bool,
+        stops: Stops<'_>,
     ) -> Result<std::result::Result<(Simple, Option<Expr>), Detail>> {
         let Some(range) = only_relation(select)? else {
             return Ok(Err(NOT_ONE_TABLE));
@@ -455,7 +471,8 @@ impl Binder<'_> {
         let alias = self.alias(range.alias.as_ref(), &table.name, &mut columns)?;
         let below = match table.kind {
             RelationKind::Table | RelationKind::Partitioned => None,
-            RelationKind::View => match self.simple(&table, cascaded)? {
+            RelationKind::View if stops(&table) => None,
+            RelationKind::View => match self.simple(&table, cascaded, stops)? {
                 Ok(simple) => Some(simple),
                 Err(detail) => return Ok(Err(detail)),
             },
@@ -540,7 +557,7 @@ impl Binder<'_> {
         let positional = std::mem::take(&mut self.positional);
         let locks = self.locks.clone();
         let subqueries = self.subqueries;
-        let simple = self.simple(view, false)?;
+        let simple = self.simple(view, false, &|_| false)?;
         self.positional = positional;
         let plain = |simple: &Simple| simple.columns.iter().all(|expr| place_of(expr).is_some());
         let simple = match simple {
@@ -596,16 +613,24 @@ impl Binder<'_> {
         }
     }
 
-    /// What a statement that names this relation writes to.
-    pub(super) fn writable(&mut self, named: Arc<Table>, verb: Verb) -> Result<Writable> {
-        if named.kind != RelationKind::View {
+    /// What a statement that names this relation writes to: the table behind it, or a view on the way
+    /// there that triggers or rules write in the place of, or this relation, by its oid.
+    fn writable(
+        &mut self,
+        named: Arc<Table>,
+        verb: Verb,
+        down_to: Option<u32>,
+    ) -> Result<Writable> {
+        let (event, replica) = (verb.event(), self.replica);
+        let stops = |table: &Table| {
+            down_to == Some(table.oid)
+                || table.has_instead_of(event)
+                || table.has_instead(event, replica)
+        };
+        if named.kind != RelationKind::View || stops(&named) {
             return Ok(Writable::table(named));
         }
-        let event = verb.event();
-        if named.has_instead_of(event) || named.has_instead(event, self.replica) {
-            return Ok(Writable::table(named));
-        }
-        let simple = match self.simple(&named, false)? {
+        let simple = match self.simple(&named, false, &stops)? {
             Ok(simple) => simple,
             Err(detail) => return Err(self.not_written_through(&named, verb, detail)?),
         };
@@ -615,10 +640,6 @@ impl Binder<'_> {
         }
         if let (Verb::Insert, Some(error)) = (verb, &simple.misplaced_default) {
             return Err(error.clone());
-        }
-        let below = simple.between.iter().map(|between| &between.view);
-        for relation in below.chain([&simple.base]) {
-            self.check_below(relation, event)?;
         }
         self.lock(simple.base.tree, TableLock::RowExclusive);
         Ok(Writable {
@@ -636,10 +657,11 @@ impl Binder<'_> {
         named: Arc<Table>,
         verb: Verb,
         privileges: Privileges,
+        down_to: Option<u32>,
     ) -> Result<Writable> {
         let through = std::mem::replace(&mut self.through_views, privileges);
         let own = std::mem::take(&mut self.requires);
-        let writable = self.writable(named, verb);
+        let writable = self.writable(named, verb, down_to);
         let below = std::mem::replace(&mut self.requires, own);
         self.through_views = through;
         let mut writable = writable?;
@@ -679,7 +701,7 @@ impl Binder<'_> {
     /// # Errors
     /// 0A000.
     pub fn check_updatable(&mut self, view: &Table) -> Result<()> {
-        match self.simple(view, false)? {
+        match self.simple(view, false, &|_| true)? {
             Ok(_) => Ok(()),
             Err(detail) => Err(Error::new(
                 SqlState::FEATURE_NOT_SUPPORTED,

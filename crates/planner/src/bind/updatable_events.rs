@@ -8,9 +8,6 @@
 //! A table takes all of the three; a view takes those for which it has an INSTEAD rule without a
 //! condition, those for which it has an INSTEAD OF trigger if these are asked for, and what the only
 //! relation that it selects from takes.
-//!
-//! # What it leaves out
-//! Writing through a view to a view with INSTEAD OF triggers, or to a relation with rules (0A000).
 
 use std::sync::Arc;
 
@@ -33,7 +30,7 @@ const ALL: [Events; 3] = [Events::INSERT, Events::UPDATE, Events::DELETE];
 /// The relation that a view selects from, and the places in it of the view's columns.
 type Level = (Arc<Table>, Vec<Option<usize>>);
 
-impl Binder<'_> {
+impl<'a> Binder<'a> {
     /// What can be done to a relation, as far as these columns go if they are given; with what its
     /// INSTEAD OF triggers do, or without.
     ///
@@ -81,23 +78,6 @@ impl Binder<'_> {
         })
     }
 
-    /// Refuses a relation that does by itself what a view above it is written to for.
-    ///
-    /// # Errors
-    /// 0A000.
-    pub(super) fn check_below(&self, relation: &Table, event: Events) -> Result<()> {
-        let mut rules = relation.rules.iter();
-        let what = if rules.any(|rule| rule.event == event && rule.applies(self.replica)) {
-            "a relation with rules"
-        } else if relation.has_instead_of(event) {
-            "one with INSTEAD OF triggers"
-        } else {
-            return Ok(());
-        };
-        let what = format_args!("writing through a view to {what}");
-        Err(Error::unsupported(what))
-    }
-
     /// What is said of a view that cannot be written through: it is about the one at which that ends.
     pub(super) fn not_written_through(
         &mut self,
@@ -110,10 +90,21 @@ impl Binder<'_> {
             if below.kind != RelationKind::View {
                 break;
             }
-            self.check_below(&below, verb.event())?;
             view = below;
         }
         Ok(not_updatable(&view, verb, detail))
+    }
+
+    /// The relation that a view selects from, if its clauses let it be written through.
+    pub(super) fn relation_below(&mut self, view: &Table) -> Result<Option<&'a Arc<Table>>> {
+        let Some(query) = &view.view else {
+            return Ok(None);
+        };
+        let select = &query_of_text(&query.query)?;
+        match only_relation(select)?.filter(|_| clause_in_the_way(select).is_none()) {
+            None => Ok(None),
+            Some(range) => self.in_stored_text(&query.query, |binder| binder.ruled(range)),
+        }
     }
 
     /// What a view shows of one relation; none if it is no selection of one.

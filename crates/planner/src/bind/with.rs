@@ -106,22 +106,58 @@ impl Binder<'_> {
                 )
             })?;
         }
-        for cte in items {
-            if search_cycle::has_either(cte) && !with.recursive {
-                self.check_searched(cte, None)?;
+        let ahead = self.ctes_ahead.len();
+        for (place, cte) in items.iter().enumerate() {
+            if !with.recursive {
+                let names = items[place..].iter().map(|cte| cte.ctename.clone());
+                self.ctes_ahead.extend(names);
             }
-            let (bound, bound_escapes) = match boxed(&cte.ctequery)? {
-                NodeEnum::SelectStmt(select) if with.recursive => {
-                    self.perhaps_recursive(cte, select, &names, parent)?
-                }
-                NodeEnum::SelectStmt(select) => self.plain_cte(cte, select, &names, parent)?,
-                statement => (self.writing_cte(cte, statement, parent)?, false),
-            };
+            let bound = self.one_of_with(cte, with.recursive, &names, parent);
+            self.ctes_ahead.truncate(ahead);
+            let (bound, bound_escapes) = bound?;
             escapes |= bound_escapes;
             self.ctes.push(bound);
         }
         self.with_escapes = escapes;
         Ok(before)
+    }
+
+    /// A query of WITH, and whether it looks at rows of enclosing queries.
+    fn one_of_with(
+        &mut self,
+        cte: &CommonTableExpr,
+        recursive: bool,
+        names: &[String],
+        parent: Option<&Scope<'_>>,
+    ) -> Result<(Cte, bool)> {
+        if search_cycle::has_either(cte) && !recursive {
+            self.check_searched(cte, None)?;
+        }
+        match boxed(&cte.ctequery)? {
+            NodeEnum::SelectStmt(select) if recursive => {
+                self.perhaps_recursive(cte, select, names, parent)
+            }
+            NodeEnum::SelectStmt(select) => self.plain_cte(cte, select, names, parent),
+            statement => Ok((self.writing_cte(cte, statement, parent)?, false)),
+        }
+    }
+
+    /// What is said of a relation that there is none of, where a query of WITH is called so that cannot be
+    /// named yet.
+    pub(super) fn ahead(&self, range: &RangeVar, error: Error) -> Error {
+        let name = &range.relname;
+        let is_missing = error.state() == SqlState::UNDEFINED_TABLE && range.schemaname.is_empty();
+        match is_missing && self.ctes_ahead.contains(name) {
+            false => error,
+            true => error
+                .with_detail(format!(
+                    "There is a WITH item named \"{name}\", but it cannot be referenced from this part \
+                     of the query."
+                ))
+                .with_hint(
+                    "Use WITH RECURSIVE, or re-order the WITH items to remove forward references.",
+                ),
+        }
     }
 
     /// Forgets the queries of WITH that came after `before`.

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use base::engine::TableLock;
 use base::{Error, Result, SqlState};
 use pg_query::protobuf::{
-    DeleteStmt, InsertStmt, Node, OnConflictAction, OnConflictClause, RangeVar, ReturningClause,
-    UpdateStmt,
+    DeleteStmt, InsertStmt, Node, RangeVar, ReturningClause, SelectStmt, UpdateStmt,
 };
 
+use super::arbiter::excluded;
 use super::assignments::{assigned_twice, last_given, part_given};
 use super::current_of::only_current;
 use super::expr::{Place, Sets};
@@ -18,7 +18,7 @@ use super::from::as_meant;
 use super::given::{given, refused_insert, Given};
 use super::project_set::projection;
 use super::rule_rows::{new_columns_of, rows_of_rules};
-use super::scope::{Scope, ScopeTable};
+use super::scope::Scope;
 use super::updatable::{Verb, Writable};
 use super::window::window_in;
 use super::{boxed, inner, qualified, Binder, OutputColumn};
@@ -44,11 +44,11 @@ pub(super) struct TargetRows {
 
 /// Whether a statement reads the table that it writes, so that policies for SELECT count too.
 #[derive(Clone, Copy, Debug, Default)]
-struct Reads(bool);
+pub(super) struct Reads(pub(super) bool);
 
 impl Reads {
     /// Takes in whether the first item of a scope, which is what is written to, was looked at.
-    fn note(&mut self, scope: &Scope<'_>) {
+    pub(super) fn note(&mut self, scope: &Scope<'_>) {
         let target = scope.tables.first();
         let looked_at = target.and_then(|target| target.needed.as_ref());
         self.0 |= looked_at.is_some_and(|flags| flags.borrow().contains(&true));
@@ -69,7 +69,7 @@ impl Binder<'_> {
     fn target_table(&mut self, range: Option<&RangeVar>, verb: Verb) -> Result<Writable> {
         let (table, privileges) = self.target_named(range, verb)?;
         let called = self.called_then(&table);
-        let writable = self.writable_with(table, verb, privileges)?;
+        let writable = self.writable_with(table, verb, privileges, None)?;
         Ok(writable.called(called))
     }
 
@@ -173,6 +173,9 @@ impl Binder<'_> {
         if table.kind == RelationKind::Partitioned {
             // As in an UPDATE, a key stands before it.
             scope.tables[0].oid = Some(table.columns.len() + 1);
+        }
+        if conflict.iter().any(|conflict| conflict.set.is_some()) {
+            scope.covered.push(excluded(&writable));
         }
         let (returning, columns) = self.returning(insert.returning_clause.as_ref(), &scope)?;
         self.note_reads(&writable);
@@ -347,14 +350,7 @@ impl Binder<'_> {
         };
         let given = match inner(source)? {
             NodeEnum::SelectStmt(select) if !select.values_lists.is_empty() => {
-                match inner(&select.values_lists[0])? {
-                    NodeEnum::List(list) => {
-                        let scope = Scope::default();
-                        let spread = self.spread(&list.items, &scope);
-                        spread.as_ref().unwrap_or(&list.items).len()
-                    }
-                    _ => usize::MAX,
-                }
+                self.values_count(select)?
             }
             // How many columns a query has is known later; it rarely has fewer than the table.
             _ => usize::MAX,
@@ -483,16 +479,47 @@ impl Binder<'_> {
         let places = self.insert_columns(insert, writable)?;
         self.require_inserted(insert, writable)?;
         let given = given(insert, &writable.base, &places);
-        self.insert_input(insert, &writable.base, &places, &given)
+        self.insert_input(insert, writable, &places, &given)
+    }
+
+    /// Refuses values that are given, by their places, for a column of a view that is none of its table.
+    fn check_given(
+        &self,
+        given: usize,
+        insert: &InsertStmt,
+        (writable, places): (&Writable, &[usize]),
+    ) -> Result<()> {
+        let shown = writable.places();
+        match shown.get(places.len()) {
+            Some((name, None)) if given > places.len() && given <= shown.len() => {
+                match insert.cols.is_empty() {
+                    true => Err(writable.not_writable(name, Verb::Insert)),
+                    false => Ok(()),
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// How many values each row of VALUES has.
+    fn values_count(&mut self, select: &SelectStmt) -> Result<usize> {
+        Ok(match select.values_lists.first().map(inner).transpose()? {
+            Some(NodeEnum::List(list)) => {
+                let spread = self.spread(&list.items, &Scope::default());
+                spread.as_ref().unwrap_or(&list.items).len()
+            }
+            _ => usize::MAX,
+        })
     }
 
     fn insert_input(
         &mut self,
         insert: &InsertStmt,
-        table: &Arc<Table>,
+        writable: &Writable,
         places: &[usize],
         allowed: &[Given],
     ) -> Result<Plan> {
+        let table = &writable.base;
         let Some(source) = &insert.select_stmt else {
             let row = self.complete(table, &[], Vec::new())?;
             return Ok(Plan::Values(vec![row.iter().map(compile).collect()]));
@@ -512,12 +539,15 @@ impl Binder<'_> {
             };
         }
         if plain_values {
+            let count = self.values_count(select)?;
+            self.check_given(count, insert, (writable, places))?;
             let lists = &select.values_lists;
             let scope = Scope::default();
             return self.insert_values(lists, table, places, allowed, &insert.cols, &scope);
         }
         self.for_insert = true;
         let query = self.select(select, None)?;
+        self.check_given(query.columns.len(), insert, (writable, places))?;
         let extra = query.locations.get(places.len()).copied().unwrap_or(-1);
         self.check_count(query.columns.len(), (&**table, places), extra, &insert.cols)?;
         let mut given = Vec::new();
@@ -682,51 +712,6 @@ impl Binder<'_> {
         Ok(row)
     }
 
-    fn on_conflict(
-        &mut self,
-        clause: &OnConflictClause,
-        writable: &Writable,
-        name: &str,
-        reads: &mut Reads,
-    ) -> Result<Conflict> {
-        let indexes = self.arbiter(clause, writable, name)?;
-        // What is in the way is found by its values.
-        reads.0 |= indexes.is_some();
-        let conflict = Conflict {
-            indexes,
-            ..Conflict::default()
-        };
-        if clause.action == OnConflictAction::OnconflictNothing as i32 {
-            return Ok(conflict);
-        }
-        if conflict.indexes.is_none() {
-            return Err(self
-                .error(
-                    SqlState::SYNTAX_ERROR,
-                    "ON CONFLICT DO UPDATE requires inference specification or constraint name",
-                    clause.location,
-                )
-                .with_hint("For example, ON CONFLICT (column_name)."));
-        }
-        let mut scope = writable.scope(name);
-        scope.tables.push(ScopeTable {
-            table: None,
-            needed: None,
-            qualified_only: true,
-            ..writable.item("excluded", writable.base.columns.len())
-        });
-        let width = 2 * writable.base.columns.len();
-        let set = self.assignments(&clause.target_list, writable, &scope, width)?;
-        let condition = self.where_clause(&clause.where_clause, &scope)?;
-        reads.note(&scope);
-        Ok(Conflict {
-            sets_keys: sets_keys(&writable.base, &set),
-            set: Some(set),
-            condition: condition.as_ref().map(compile),
-            ..conflict
-        })
-    }
-
     pub(super) fn update(&mut self, update: &UpdateStmt) -> Result<Written> {
         let unless = std::mem::take(&mut self.unless);
         let before = self.with_clause(
@@ -881,7 +866,14 @@ impl Binder<'_> {
         commands: &[For],
     ) -> Result<(Plan, Option<Expr>)> {
         let mut target = self.as_used(writable, |binder| binder.guarded(rows.target, commands))?;
-        target.filter(writable.guards(), Vec::new());
+        let guards = writable.guards();
+        if writable.base.kind == RelationKind::View && !guards.is_empty() {
+            // The rows of a view are those of a query, outside of which they are tested.
+            let (start, width) = (target.start, target.width);
+            target = Source::of_plan(self.planner().plan(target, guards)?, start, width);
+        } else {
+            target.filter(guards, Vec::new());
+        }
         let guards = target.conditions_of(0);
         let source = match rows.others {
             Some(others) => cross(target, others)?,
@@ -987,6 +979,6 @@ pub(super) fn returned(clause: &Option<ReturningClause>) -> &[Node] {
 }
 
 /// Whether an item of a list of columns has that name.
-fn is_called(item: &Node, name: &str) -> bool {
+pub(super) fn is_called(item: &Node, name: &str) -> bool {
     matches!(&item.node, Some(NodeEnum::ResTarget(target)) if target.name == name)
 }

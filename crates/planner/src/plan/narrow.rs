@@ -292,7 +292,7 @@ fn narrow_project(plan: &mut Plan, wanted: &Wanted) -> Moved {
     let Plan::Project(input, columns) = plan else {
         return None;
     };
-    let is_kept = |place: &usize| wanted.contains(place) || !columns[*place].is_settled();
+    let is_kept = |place: &usize| wanted.contains(place) || !columns[*place].is_optional();
     let kept: Vec<usize> = (0..columns.len()).filter(is_kept).collect();
     let mut numbers = 0..;
     columns.retain(|_| numbers.next().is_some_and(|place| kept.contains(&place)));

@@ -122,6 +122,19 @@ impl UncheckedPlan {
         &self.plan
     }
 
+    /// The relations that it needs more of than to be read: those that it writes to or locks rows of, and
+    /// the views and the relations with rules in whose place others are written.
+    pub fn changes(&self) -> impl Iterator<Item = u32> + '_ {
+        let needs = |required: &&Required| {
+            [Privileges::INSERT, Privileges::UPDATE, Privileges::DELETE]
+                .into_iter()
+                .any(|privilege| required.privileges.has(privilege))
+        };
+        let relations = self.requires.iter();
+        let relations = relations.filter(|required| required.kind == Guarded::Table);
+        relations.filter(needs).map(|required| required.object)
+    }
+
     /// A plan around this one, which asks for the same.
     pub fn wrap(self, around: impl FnOnce(Rc<Plan>) -> Plan) -> UncheckedPlan {
         UncheckedPlan::new(around(self.plan), self.requires, self.bound_for)

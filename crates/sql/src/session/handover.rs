@@ -28,7 +28,8 @@
 //!
 //! # What it leaves out
 //! Advisory locks, held cursors and temporary tables cannot move: [`Session::is_pinned`]. The unnamed statement is
-//! forgotten; clients parse it with each use. A prepared statement that
+//! forgotten; clients parse it with each use. Of the text that a prepared statement came in only that
+//! statement is handed on, and its executions are counted from 0. A prepared statement that
 //! cannot be planned any more, because its tables are gone, is not there afterwards.
 
 use base::codec::{put_bytes, put_signed, put_varint, Reader};
@@ -73,7 +74,7 @@ impl Session {
             let flag = |flag, is_set| if is_set { flag } else { 0 };
             let escaped = prepared.strings() == Strings::Escaped;
             out.push(flag(FROM_SQL, prepared.is_from_sql()) | flag(ESCAPED, escaped));
-            put_bytes(&mut out, prepared.text().unwrap_or("").as_bytes());
+            put_bytes(&mut out, prepared.text_alone().unwrap_or("").as_bytes());
             put_varint(&mut out, prepared.param_types().len() as u64);
             for oid in prepared.param_types() {
                 put_varint(&mut out, u64::from(oid.0));

@@ -528,6 +528,7 @@ impl Session {
             });
             values.push(value.map_err(|failed| failed.told_of(name, number))?);
         }
+        prepared.count_execution();
         Ok(Portal {
             prepared: prepared.clone(),
             params: values,

@@ -131,3 +131,28 @@ fn a_prepared_call_has_the_types_of_its_procedure() {
     assert_eq!(prepared.param_type_ids(), [TypeId::INT4, TypeId::INT8]);
     assert_eq!(prepared.types, [TypeId::INT4]);
 }
+
+#[test]
+fn executions_are_counted_at_rest_too() {
+    let mut session = session();
+    run(&mut session, "prepare old as select 1; select 2;");
+    execute(&mut session, "old");
+    run(&mut session, "explain execute old");
+    for number in 0..=PREPARED_WHOLE_MAX {
+        run(
+            &mut session,
+            &format!("prepare s{number} as select {number}"),
+        );
+    }
+    assert!(!session.shared.statements.get("old").unwrap().is_whole());
+    let of_old = "from pg_prepared_statements where name = 'old'";
+    let shown = format!("select statement, generic_plans, custom_plans {of_old}");
+    let text = "prepare old as select 1; select 2;";
+    assert_eq!(run(&mut session, &shown)[1], format!("{text}|2|0"));
+    execute(&mut session, "old");
+    assert_eq!(run(&mut session, &shown)[1], format!("{text}|3|0"));
+    let known = session.shared.statements.get("old").unwrap();
+    assert_eq!(known.text_alone(), Some("prepare old as select 1"));
+    let known = session.shared.statements.get("s0").unwrap();
+    assert_eq!(known.text_alone(), Some("prepare s0 as select 0"));
+}

@@ -461,26 +461,42 @@ impl Session {
     }
 }
 
+/// What a statement writes to is looked at twice: what it needs privileges on, which are the relations that
+/// it names, views with rules or triggers among them, and what it locks as one that writes.
+///
 /// # Errors
-/// 25006 for a plan that writes other tables than temporary ones, or locks rows.
+/// 25006 for a plan that writes to other relations than temporary ones, or locks their rows.
 fn check_reads_only(bound: &Bound, catalog: &Catalog) -> Result<()> {
-    let written = |lock: &&(TreeId, TableLock)| lock.1 >= TableLock::RowExclusive;
-    let is_own = |lock: &(TreeId, TableLock)| {
-        let mut tables = catalog.tables.iter();
-        tables.any(|table| table.tree == lock.0 && is_local(table.oid))
+    let is_shared = |lock: &(TreeId, TableLock)| {
+        let mut own = catalog.tables.iter().filter(|table| is_local(table.oid));
+        lock.1 >= TableLock::RowExclusive && !own.any(|table| table.tree == lock.0)
     };
-    let mut written = bound.locks.iter().filter(written).peekable();
-    let writes_own = written.peek().is_some() && written.all(is_own);
-    let name = match bound.locks_rows {
-        None if writes_own => return Ok(()),
-        _ if bound.writes => verb_of(bound.plan.plan()),
-        None => return Ok(()),
-        Some(name) => name,
+    let is_refused = bound.locks_rows.is_some()
+        || bound.writes
+            && (bound.plan.changes().any(|relation| !is_local(relation))
+                || bound.locks.iter().any(is_shared));
+    if !is_refused {
+        return Ok(());
+    }
+    let name = match (verb_of(bound.plan.plan()), bound.locks_rows) {
+        ("SELECT", Some(name)) => name,
+        (verb, _) => verb,
     };
     Err(Error::new(
         SqlState::READ_ONLY_SQL_TRANSACTION,
         format!("cannot execute {name} in a read-only transaction"),
     ))
+}
+
+/// Whether it writes to a temporary table.
+fn is_on_own(plan: &Plan) -> bool {
+    let target = match plan {
+        Plan::Insert(insert) => &insert.target,
+        Plan::Update(update) => &update.target,
+        Plan::Delete(delete) => &delete.target,
+        _ => return false,
+    };
+    is_local(target.table.oid)
 }
 
 fn verb_of(plan: &Plan) -> &'static str {
@@ -491,8 +507,10 @@ fn verb_of(plan: &Plan) -> &'static str {
         Plan::Merge(_) => "MERGE",
         Plan::With(with) => verb_of(&with.body),
         Plan::Rewritten(rewritten) => {
+            let mut statements = rewritten.statements.iter();
             let first = rewritten.statements.first();
-            first.map_or("SELECT", |first| verb_of(first))
+            let refused = statements.find(|statement| !is_on_own(statement));
+            refused.or(first).map_or("SELECT", |plan| verb_of(plan))
         }
         _ => "SELECT",
     }

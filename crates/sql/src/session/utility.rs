@@ -533,6 +533,8 @@ impl Session {
         sink: &mut dyn Sink,
     ) -> Result<CommandTag> {
         let (prepared, params) = self.named_execution(statement, execute)?;
+        self.current_plan(&prepared)?;
+        prepared.count_execution();
         self.run_prepared(&prepared, &params, sink, false)
     }
 

@@ -16,9 +16,10 @@
 //!
 //! # What it leaves out
 //! The grammar is PostgreSQL 18's, a superset of 15's: what 15 refuses as a syntax error may get
-//! a different error, or a meaning.
+//! a different error, or a meaning, but for what `later` knows.
 
 mod ffi;
+mod later;
 pub mod normalize;
 pub mod shape;
 pub mod strings;
@@ -175,6 +176,21 @@ impl Source {
     /// The part of the text that is the statement.
     pub fn own_text(&self) -> &str {
         self.text[self.start..self.end].trim()
+    }
+
+    /// The whole text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The whole text if nothing but semicolons and white space stands beside the statement, or else the
+    /// part that is the statement.
+    pub fn text_alone(&self) -> &str {
+        let is_blank = |text: &str| text.chars().all(|c| c == ';' || c.is_ascii_whitespace());
+        match is_blank(&self.text[..self.start]) && is_blank(&self.text[self.end..]) {
+            true => &self.text,
+            false => self.own_text(),
+        }
     }
 
     /// Whether the statement stands inside another.
@@ -334,11 +350,18 @@ fn beside(env: &dyn Env, name: &'static str, job: impl FnOnce() + Send + 'static
 
 fn raw_statements(text: &str, strings: Strings) -> Result<Vec<protobuf::RawStmt>> {
     let c_text = CString::new(text).map_err(|_| zero_byte())?;
-    match ffi::parse(&c_text, strings) {
-        Ok(bytes) => protobuf::ParseResult::decode(bytes.as_slice())
-            .map(|result| result.stmts)
-            .map_err(|error| Error::internal(format!("a parse tree: {error}"))),
-        Err(error) => Err(error_of(error)),
+    let parsed = ffi::parse(&c_text, strings);
+    let before = parsed.as_ref().err().map_or(0, |error| error.position);
+    if let Some(error) = later::junk(text, &c_text, before) {
+        return Err(error);
+    }
+    let bytes = parsed.map_err(error_of)?;
+    let statements = protobuf::ParseResult::decode(bytes.as_slice())
+        .map(|result| result.stmts)
+        .map_err(|error| Error::internal(format!("a parse tree: {error}")))?;
+    match later::unnamed(text, &c_text, &statements) {
+        Some(error) => Err(error),
+        None => Ok(statements),
     }
 }
 

@@ -10,6 +10,17 @@ fn statements_know_their_text() {
 }
 
 #[test]
+fn what_stands_alone_keeps_its_text() {
+    let alone = |text: &str, at: usize| {
+        let statements = parse(text).unwrap();
+        Source::of(&statements[at]).text_alone().to_owned()
+    };
+    assert_eq!(alone(" select 1 ; ;\n", 0), " select 1 ; ;\n");
+    assert_eq!(alone("select 1; select 2;", 0), "select 1");
+    assert_eq!(alone("select 1; select 2;", 1), "select 2");
+}
+
+#[test]
 fn errors_have_positions() {
     let error = parse("select 'é', 1 frm t x").unwrap_err();
     assert_eq!(error.message(), "syntax error at or near \"t\"");

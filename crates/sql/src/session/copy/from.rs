@@ -10,6 +10,7 @@ use super::options::{Chosen, Options};
 use super::rows::Rows;
 use crate::session::in_use::Using;
 use crate::session::{Format, Session, Sink};
+use catalog::local::is_local;
 use catalog::RelationKind;
 use execution::exec::foreign;
 use execution::exec::posted;
@@ -51,7 +52,11 @@ impl Session {
             Err(error)
         })?;
         self.ensure_open()?;
-        if self.is_read_only() {
+        self.permitted(&planned)?;
+        let shared = |relation: u32| !is_local(relation);
+        let mut bound = planned.bound.iter();
+        let is_shared = bound.any(|bound| bound.plan.changes().any(shared));
+        if is_shared && self.is_read_only() {
             return Err(Error::new(
                 SqlState::READ_ONLY_SQL_TRANSACTION,
                 "cannot execute COPY FROM in a read-only transaction",

@@ -223,11 +223,7 @@ impl Session {
         }
         let names = texts(&create.defnames);
         let (schema, name) = match names.as_slice() {
-            [] => {
-                self.may_create_in(&catalog, table.schema)?;
-                let name = default_name(&catalog, &table, &create.exprs)?;
-                (table.schema, name)
-            }
+            [] => return Err(Error::internal("statistics without a name")),
             [.., schema, _] if schema == "pg_temp" && !is_local(table.oid) => {
                 return Err(apart_from_table());
             }
@@ -653,19 +649,4 @@ impl Session {
         self.must_own_statistics(catalog, &known, &names.join("."))?;
         Ok(Address::of(Address::STATISTIC_EXT, known.oid))
     }
-}
-
-/// The name that statistics without one get.
-fn default_name(catalog: &Catalog, table: &Table, elements: &[Node]) -> Result<String> {
-    let mut parts = Vec::with_capacity(elements.len());
-    for node in elements {
-        let element = element_of(node)?;
-        parts.push(match element.expr {
-            Some(_) => "expr",
-            None => element.name.as_str(),
-        });
-    }
-    Ok(choose_name(&table.name, &parts.join("_"), "stat", |name| {
-        catalog.extended_named(table.schema, name).is_some()
-    }))
 }

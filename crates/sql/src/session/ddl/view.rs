@@ -301,6 +301,8 @@ impl Session {
         sink: &mut dyn Sink,
     ) -> Result<CommandTag> {
         let (prepared, params) = self.named_execution(statement, execute)?;
+        self.current_plan(&prepared)?;
+        prepared.count_execution();
         let known = prepared.statement();
         let (Some(known), Some(NodeEnum::SelectStmt(select))) =
             (known, known.map(|known| known.node()))

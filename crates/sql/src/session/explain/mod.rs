@@ -187,7 +187,12 @@ impl Session {
                 Ok(Rc::new(planned))
             }
         };
+        // What makes a table counts itself.
+        let makes_table = options.analyze && matches!(whole.node(), NodeEnum::CreateTableAsStmt(_));
         let mut planned = plan(self)?;
+        if let Some(prepared) = executed.as_ref().filter(|_| !makes_table) {
+            prepared.count_execution();
+        }
         let planned_in = self.shared.env.now().since(begun);
         if planned.bound.is_none() {
             return Ok(match options.form {

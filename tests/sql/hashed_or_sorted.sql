@@ -1,0 +1,44 @@
+-- names: hsq
+-- What can be told apart by hashes alone or by order alone, groups for which no row is looked at, and columns that nobody looks at.
+create table hsq(id int, v int, b bit(4), x xid, m money);
+insert into hsq values (1,1,b'0000','1',1), (2,2,b'0001','2',2);
+select count(*) from hsq group by rollup(b, x);
+select count(*) from hsq group by b, x;
+select array_agg(v order by v) from hsq group by grouping sets ((id,x),(id));
+select array_agg(v order by v) from hsq group by x;
+select count(distinct v) from hsq group by x;
+select count(distinct v) from hsq group by b order by 1;
+select count(distinct v) from hsq group by grouping sets (b, id) order by 1;
+select count(distinct v) from hsq group by grouping sets (x, b) order by 1;
+select count(v) from hsq group by grouping sets (x, b) order by 1;
+select percentile_cont(0.5) within group (order by v) from hsq group by x;
+select array_agg(v) from hsq group by x, b;
+select distinct x, b from hsq;
+select distinct x from hsq order by x;
+select x, b from hsq union select x, b from hsq;
+select array_agg(v order by v) from hsq group by (x, id);
+select count(*) from hsq group by m, x;
+select count(*) from hsq group by grouping sets (m, x) order by 1;
+select x from hsq intersect select x from hsq order by 1;
+select count(*) from (select x from hsq intersect select x from hsq) s order by 1;
+select distinct m, x from hsq;
+drop table hsq;
+select 1 from generate_series(1,3) a where 1/(a-1) = 1 having 1 < 2;
+select 1 from generate_series(1,3) a where 1/(a-1) = 1 having 1 > 2;
+select 1 from generate_series(1,3) a where 1/(a-1) = 1 group by ();
+select grouping(), 5 from generate_series(1,3) a where 1/(a-1) = 1 group by grouping sets ((), ());
+select count(*) from generate_series(1,3) a where 1/(a-1) = 1 having 1 < 2;
+select 1 from generate_series(1,3) a having random() < 2;
+select (select 7) from generate_series(1,3) a where 1/(a-1) = 1 having 1 < 2 order by (select 5);
+select x from (values (1),(2)) v(x) where (select 1 from generate_series(1,2) a where 1/(a-1) = v.x having v.x > 1) = 1;
+-- Columns that nobody looks at are not computed.
+create table hsq(q1 int, q2 int); insert into hsq values (1,2),(1,3),(2,5);
+SELECT q1 FROM ( WITH t_cte AS MATERIALIZED (SELECT * FROM hsq t) SELECT q1, (SELECT q2 FROM t_cte WHERE t_cte.q1 = i8.q1) AS t_sub FROM hsq i8) ss order by 1;
+SELECT q1 FROM ( WITH t_cte AS (SELECT * FROM hsq t) SELECT q1, (SELECT q2 FROM t_cte WHERE t_cte.q1 = i8.q1) AS t_sub FROM hsq i8) ss order by 1;
+SELECT q1 FROM ( SELECT q1, 1/(q1-1) AS t_sub FROM hsq i8 offset 0) ss order by 1;
+SELECT q1 FROM ( WITH t_cte AS MATERIALIZED (SELECT 1/(q1-1) as z FROM hsq t) SELECT q1, (SELECT z FROM t_cte limit 1) AS t_sub FROM hsq i8) ss order by 1;
+SELECT q1 FROM ( WITH t_cte AS MATERIALIZED (SELECT 1/(q1-1) as z FROM hsq t) SELECT z, 1 as q1 from t_cte) ss order by 1;
+SELECT count(*) FROM ( WITH t_cte AS MATERIALIZED (SELECT q1, 1/(q1-1) as z FROM hsq t) SELECT z, 1 as q1 from t_cte) ss order by 1;
+select q1 from (select q1, (with w as materialized (select 1/(q1 - 1) as z) select z from w) from hsq offset 0) s order by 1;
+with t_cte AS MATERIALIZED (SELECT q1, q2 FROM hsq t) select q1 from (select q1, (select q2 from t_cte where t_cte.q1 = i8.q1) from hsq i8 order by q2 limit 2) s order by 1;
+drop table hsq;

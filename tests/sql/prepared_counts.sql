@@ -1,0 +1,51 @@
+-- names: pcq
+-- What pg_prepared_statements shows of texts and executions, and numbers with words right behind them.
+create table pcq(a int);
+prepare q as select * from pcq;
+prepare q3 as insert into pcq values (1);
+execute q;
+execute q3;
+explain (costs off) execute q; 
+create table pcq_2 as execute q;
+create table pcq_3 as execute q3;
+
+do $$ begin execute 'execute q'; execute 'execute q3'; end $$;
+do $$ begin execute 'prepare q5 as select 1;'; end $$;
+select name, statement, generic_plans, custom_plans from pg_prepared_statements order by 1;
+alter table pcq add b int;
+execute q;
+select name, statement, generic_plans, custom_plans from pg_prepared_statements order by 1;
+prepare q6 as select 6\; prepare q7 as select 7;;
+ /* c */  prepare q8 as select 8 -- x
+ ;
+prepare q9 as select $1::int + $2;
+select name, statement, generic_plans, custom_plans from pg_prepared_statements where name > 'q5' order by 1;
+drop table pcq, pcq_2;
+deallocate all;
+select 1_2_3;
+prepare p1 as select $1a;
+select 123abc;
+select 0x1;
+select 1e5x;
+select 1.5abc;
+select 1__2;
+select 0b12;
+select 0o7;
+select 100_000;
+select 1.0_1;
+select 1_000.5;
+select 1e1_0;
+select _1;
+select 1 _1;
+select '1_0'::int;
+select $1_2;
+select 1_;
+create table pcq(a int, b int, c int);
+create statistics on a, b from pcq;
+create statistics (ndistinct) on a, b from pcq;
+create statistics if not exists on a, b from pcq;
+create statistics if not exists (ndistinct) on a, b from pcq;
+/* x */ select 1; create statistics /* on */ on a, b from pcq;
+create statistics if not exists pcq_s on a, b from pcq;
+drop table pcq;
+select proname, proretset, prorows from pg_proc where proname in ('pg_last_committed_xact', 'pg_xact_commit_timestamp_origin', 'generate_series', 'pg_get_keywords') and pronargs < 2 order by 1;
