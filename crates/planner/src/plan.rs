@@ -230,9 +230,9 @@ pub struct Access {
     /// Which of these is an array, of whose elements the column must equal one; if one is.
     pub among: Option<usize>,
     /// The next key column must be above: the value, and whether it may be equal.
-    pub low: Option<(Program, bool)>,
+    pub low: Option<Box<(Program, bool)>>,
     /// The next key column must be below.
-    pub high: Option<(Program, bool)>,
+    pub high: Option<Box<(Program, bool)>>,
 }
 
 impl Access {

@@ -177,7 +177,7 @@ fn elements(
 }
 
 /// An end of what a column is bound by, and whether that belongs to it.
-type End = Option<(Program, bool)>;
+type End = Option<Box<(Program, bool)>>;
 
 /// What a key column is bound by; none where no value is within.
 fn bounds(order: KeyOrder, (low, high): (&End, &End), cx: &mut Exec<'_>) -> Result<Option<Within>> {
@@ -186,7 +186,7 @@ fn bounds(order: KeyOrder, (low, high): (&End, &End), cx: &mut Exec<'_>) -> Resu
     }
     let (mut start, mut end) = (Bound::Unbounded, Bound::Unbounded);
     for (bound, is_low) in [(low, true), (high, false)] {
-        let Some((value, inclusive)) = bound else {
+        let Some((value, inclusive)) = bound.as_deref() else {
             continue;
         };
         let value = value.eval(cx, &[])?;

@@ -196,7 +196,7 @@ impl<'p> ScanCursor<'p> {
                 self.batch.push(&key, &self.row);
             }
         }
-        Ok(!keys.as_slice().is_empty() || self.batch.len() > 0)
+        Ok(!keys.as_slice().is_empty() || !self.batch.is_empty())
     }
 
     /// Reads the rows that the entries of a batch lead to, where another node has them.

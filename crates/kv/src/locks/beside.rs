@@ -36,22 +36,31 @@ pub trait Elsewhere: Send + Sync {
 
 /// The lock tables of the other groups of a node, and who knows those of other nodes.
 #[derive(Default)]
-pub(super) struct Beside(RwLock<(Vec<Weak<LockTable>>, Option<Weak<dyn Elsewhere>>)>);
+pub(super) struct Beside(RwLock<Known>);
+
+#[derive(Default)]
+struct Known {
+    tables: Vec<Weak<LockTable>>,
+    elsewhere: Option<Weak<dyn Elsewhere>>,
+}
 
 impl std::fmt::Debug for Beside {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Beside").field(&self.0.read().0).finish()
+        f.debug_tuple("Beside")
+            .field(&self.0.read().tables)
+            .finish()
     }
 }
 
 impl Beside {
     fn tables(&self) -> Vec<Arc<LockTable>> {
-        self.0.read().0.iter().filter_map(Weak::upgrade).collect()
+        let known = self.0.read();
+        known.tables.iter().filter_map(Weak::upgrade).collect()
     }
 
     /// Who knows the tables of other nodes.
     pub fn elsewhere(&self) -> Option<Arc<dyn Elsewhere>> {
-        self.0.read().1.as_ref().and_then(Weak::upgrade)
+        self.0.read().elsewhere.as_ref().and_then(Weak::upgrade)
     }
 }
 
@@ -66,7 +75,10 @@ impl LockTable {
     /// other nodes.
     pub fn set_beside(&self, all: &[Arc<LockTable>], elsewhere: Weak<dyn Elsewhere>) {
         let others = all.iter().filter(|other| !std::ptr::eq(&***other, self));
-        *self.beside.0.write() = (others.map(Arc::downgrade).collect(), Some(elsewhere));
+        *self.beside.0.write() = Known {
+            tables: others.map(Arc::downgrade).collect(),
+            elsewhere: Some(elsewhere),
+        };
     }
 
     /// As [`LockTable::check_deadlock`], for circles that leave this table.

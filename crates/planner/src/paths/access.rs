@@ -92,8 +92,8 @@ impl<'b, 'e> Leading<'b, 'e> {
                     access.among = access.among.or(bound.among.then_some(access.equal.len()));
                     access.equal.push(value);
                 }
-                ">" | ">=" => access.low = Some((value, bound.operator == ">=")),
-                _ => access.high = Some((value, bound.operator == "<=")),
+                ">" | ">=" => access.low = Some(Box::new((value, bound.operator == ">="))),
+                _ => access.high = Some(Box::new((value, bound.operator == "<="))),
             }
         }
         access

@@ -281,10 +281,10 @@ fn index_condition(
         say(place, "=", value)?;
     }
     let next = access.equal.len();
-    if let Some((value, inclusive)) = &access.low {
+    if let Some((value, inclusive)) = access.low.as_deref() {
         say(next, if *inclusive { ">=" } else { ">" }, value)?;
     }
-    if let Some((value, inclusive)) = &access.high {
+    if let Some((value, inclusive)) = access.high.as_deref() {
         say(next, if *inclusive { "<=" } else { "<" }, value)?;
     }
     all_of(conditions)
