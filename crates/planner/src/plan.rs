@@ -291,6 +291,9 @@ pub struct Scan {
     pub inverted: Option<Rc<InvertedAccess>>,
     /// Ways of which each may lead to rows that are wanted, to be gone instead; none where there is one.
     pub alternatives: Vec<Way>,
+    /// Ways that cost more than reading the table whole, for whoever wants few rows in the order of one;
+    /// and what a row must meet besides then. Forgotten once the order is known.
+    pub slower: Option<Rc<[(Way, Option<Program>)]>>,
     /// The columns that are decoded.
     pub needed: Needed,
     /// The columns that its rows have, in ascending order; none: all of the table's. What it tests itself

@@ -27,9 +27,11 @@ pub(super) fn cut(input: Plan, grouping: &Grouping) -> Plan {
         return Plan::Scan(scan);
     };
     let order = [(value.bare().clone(), greatest, greatest)];
-    if scan.filter.is_some() || !scan_in_order(&mut scan, &order, true) {
+    let mut in_order = scan.clone();
+    if !scan_in_order(&mut in_order, &order, true) || in_order.filter.is_some() {
         return Plan::Scan(scan);
     }
+    scan = in_order;
     // The least comes first whenever there is one; before the greatest stand NULLs.
     let may_be_null = scan
         .table

@@ -249,6 +249,7 @@ impl Binder<'_> {
             access: crate::plan::Access::default(),
             inverted: None,
             alternatives: Vec::new(),
+            slower: None,
             needed,
             kept: None,
             filter: None,

@@ -26,7 +26,7 @@ use super::implies::{fix_constants, implied};
 use super::{inverted, prefix, Planner};
 use crate::logical::{all_of, leaks, surely};
 use crate::plan::compile;
-use crate::plan::{Access, ComputedAccess, Expr, ExprKind, Scan};
+use crate::plan::{Access, ComputedAccess, Expr, ExprKind, Program, Scan, Way};
 use catalog::Index;
 use functions::resolve_operator;
 use types::TypeId;
@@ -80,6 +80,12 @@ impl<'b, 'e> Leading<'b, 'e> {
         let mut numbers: Vec<_> = self.0.iter().map(|bound| bound.number).collect();
         numbers.dedup();
         numbers
+    }
+
+    /// Those of these conditions of which they say all.
+    fn used_up(&self) -> Vec<usize> {
+        let whole = self.0.iter().filter(|bound| bound.whole);
+        whole.map(|bound| bound.number).collect()
     }
 
     /// What they say of where to look.
@@ -452,26 +458,72 @@ impl Planner<'_> {
         let mut used_up = Vec::new();
         if let Some((place, used)) = best {
             let primary = scan.table.indexes[place].primary;
-            let whole = used.0.iter().filter(|bound| bound.whole);
-            used_up.extend(whole.map(|bound| bound.number));
+            used_up = used.used_up();
             scan.index = (!primary).then_some(place);
             scan.access = used.access();
         } else if scan.inverted.is_none() && scan.current_of.is_none() {
             scan.alternatives = self.alternatives(&scan, &conditions).0;
+            let slower = slower_ways(&scan, &bounds, |used_up| {
+                rest(&conditions, guarding, used_up, late.clone())
+            });
+            scan.slower = (!slower.is_empty()).then(|| slower.into());
         }
-        let rest = conditions
-            .into_iter()
-            .enumerate()
-            .filter(|(number, _)| !used_up.contains(number))
-            .map(|(number, condition)| match number < guarding {
-                true => surely(condition),
-                false => condition,
-            })
-            .chain(late)
-            .collect();
-        scan.filter = all_of(rest).as_ref().map(compile);
+        scan.filter = rest(&conditions, guarding, &used_up, late);
         Ok(scan)
     }
+}
+
+/// What rows must meet besides the conditions that a way says all of, by their numbers; the first ones
+/// are guards, and `late` is tested last.
+fn rest(conditions: &[Expr], guards: usize, used_up: &[usize], late: Vec<Expr>) -> Option<Program> {
+    let conditions = conditions.iter().cloned().enumerate();
+    let rest = conditions
+        .filter(|(number, _)| !used_up.contains(number))
+        .map(|(number, condition)| match number < guards {
+            true => surely(condition),
+            false => condition,
+        })
+        .chain(late)
+        .collect();
+    all_of(rest).as_ref().map(compile)
+}
+
+/// The ways by secondary indexes that are not gone, with what rows must meet besides.
+fn slower_ways(
+    scan: &Scan,
+    bounds: &[Bound<'_>],
+    rest: impl Fn(&[usize]) -> Option<Program>,
+) -> Vec<(Way, Option<Program>)> {
+    let others = scan.all_keys().filter(|(_, index, _)| !index.primary);
+    let ways = others.map(|(place, _, keys)| (place, usable(&keys, bounds)));
+    let ways = ways.filter(|(_, used)| !used.0.is_empty());
+    let ways = ways.map(|(place, used)| {
+        let way = Way {
+            index: Some(place),
+            access: used.access(),
+        };
+        (way, rest(&used.used_up()))
+    });
+    ways.collect()
+}
+
+/// Takes a slower way, if one has an order.
+fn take_slower(scan: &mut Scan, order: &[(Expr, bool, bool)]) -> bool {
+    let Some(slower) = scan.slower.take() else {
+        return false;
+    };
+    for (way, filter) in slower.iter() {
+        let before = std::mem::replace(&mut scan.access, way.access.clone());
+        let keys = way.index.and_then(|place| scan.keys(place));
+        if let Some(backward) = keys.and_then(|keys| order_of(scan, &keys, order)) {
+            scan.index = way.index;
+            scan.filter.clone_from(filter);
+            scan.backward = backward;
+            return true;
+        }
+        scan.access = before;
+    }
+    false
 }
 
 /// The cheapest way to rows.
@@ -521,6 +573,9 @@ pub(crate) fn scan_in_order(scan: &mut Scan, order: &[(Expr, bool, bool)], few: 
     };
     if let Some(backward) = own.and_then(|keys| order_of(scan, &keys, order)) {
         scan.backward = backward;
+        return true;
+    }
+    if few && take_slower(scan, order) {
         return true;
     }
     if bounded || !few {

@@ -273,6 +273,8 @@ fn narrow_to(plan: &mut Plan, kept: &[usize], width: usize) {
 
 /// The scan makes the columns that are wanted; the key and the oid follow as before.
 fn narrow_scan(scan: &mut Scan, wanted: &Wanted) -> Moved {
+    // What it tests there is over other columns.
+    scan.slower = None;
     if scan.kept.is_some() {
         return None;
     }

@@ -17,7 +17,7 @@ const TABLES: &str = "
 ";
 
 /// Settings, a query, and its plan.
-const PLANS: [(&str, &str, &str); 31] = [
+const PLANS: [(&str, &str, &str); 33] = [
     (
         "enable_nestloop=off",
         "select 1 from pl_a as a, pl_b as b where a.k = b.k",
@@ -169,6 +169,17 @@ const PLANS: [(&str, &str, &str); 31] = [
         "Bitmap Heap Scan on pl_b",
     ),
     ("", "select x from pl_b where k >= 0", "Seq Scan on pl_b"),
+    // Few rows in the order of an index are worth that, from where they begin.
+    (
+        "",
+        "select x from pl_b where k >= 50 order by k limit 3",
+        "Limit / Index Scan using pl_b_k on pl_b",
+    ),
+    (
+        "",
+        "select max(k) from pl_b where k < 90",
+        "Aggregate / Limit / Index Scan Backward using pl_b_k on pl_b",
+    ),
     (
         "",
         "select x from pl_b where k >= 0 or id = 5",
