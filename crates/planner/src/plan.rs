@@ -275,6 +275,15 @@ pub struct Way {
     pub access: Access,
 }
 
+/// A way to rows of a table that costs more than reading it whole.
+#[derive(Clone, Debug)]
+pub struct SlowerWay {
+    /// The way.
+    pub way: Way,
+    /// What a row must meet besides.
+    pub filter: Option<Program>,
+}
+
 /// Which columns of a table a plan looks at; shared with the binder, which finds out.
 pub type Needed = Rc<RefCell<Vec<bool>>>;
 
@@ -291,9 +300,8 @@ pub struct Scan {
     pub inverted: Option<Rc<InvertedAccess>>,
     /// Ways of which each may lead to rows that are wanted, to be gone instead; none where there is one.
     pub alternatives: Vec<Way>,
-    /// Ways that cost more than reading the table whole, for whoever wants few rows in the order of one;
-    /// and what a row must meet besides then. Forgotten once the order is known.
-    pub slower: Option<Rc<[(Way, Option<Program>)]>>,
+    /// Ways for whoever wants few rows in the order of one; forgotten once the order is known.
+    pub slower: Option<Rc<[SlowerWay]>>,
     /// The columns that are decoded.
     pub needed: Needed,
     /// The columns that its rows have, in ascending order; none: all of the table's. What it tests itself

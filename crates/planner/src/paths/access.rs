@@ -26,7 +26,7 @@ use super::implies::{fix_constants, implied};
 use super::{inverted, prefix, Planner};
 use crate::logical::{all_of, leaks, surely};
 use crate::plan::compile;
-use crate::plan::{Access, ComputedAccess, Expr, ExprKind, Program, Scan, Way};
+use crate::plan::{Access, ComputedAccess, Expr, ExprKind, Program, Scan, SlowerWay, Way};
 use catalog::Index;
 use functions::resolve_operator;
 use types::TypeId;
@@ -493,7 +493,7 @@ fn slower_ways(
     scan: &Scan,
     bounds: &[Bound<'_>],
     rest: impl Fn(&[usize]) -> Option<Program>,
-) -> Vec<(Way, Option<Program>)> {
+) -> Vec<SlowerWay> {
     let others = scan.all_keys().filter(|(_, index, _)| !index.primary);
     let ways = others.map(|(place, _, keys)| (place, usable(&keys, bounds)));
     let ways = ways.filter(|(_, used)| !used.0.is_empty());
@@ -502,7 +502,10 @@ fn slower_ways(
             index: Some(place),
             access: used.access(),
         };
-        (way, rest(&used.used_up()))
+        SlowerWay {
+            way,
+            filter: rest(&used.used_up()),
+        }
     });
     ways.collect()
 }
@@ -512,7 +515,7 @@ fn take_slower(scan: &mut Scan, order: &[(Expr, bool, bool)]) -> bool {
     let Some(slower) = scan.slower.take() else {
         return false;
     };
-    for (way, filter) in slower.iter() {
+    for SlowerWay { way, filter } in slower.iter() {
         let before = std::mem::replace(&mut scan.access, way.access.clone());
         let keys = way.index.and_then(|place| scan.keys(place));
         if let Some(backward) = keys.and_then(|keys| order_of(scan, &keys, order)) {
