@@ -44,15 +44,6 @@ const CYCLE_SECONDS: i64 = 146_097 * 86_400;
 /// Seconds since 1970 between which jiff is asked directly: the years -9000 to 9000.
 const DIRECT: std::ops::Range<i64> = -346_000_000_000..221_000_000_000;
 
-/// Names of zones of System V that have been links since the zone data of 2024, which jiff's still
-/// has with rules of their own.
-const LINKED: [(&str, &str); 4] = [
-    ("CST6CDT", "America/Chicago"),
-    ("EST5EDT", "America/New_York"),
-    ("MST7MDT", "America/Denver"),
-    ("PST8PDT", "America/Los_Angeles"),
-];
-
 fn database() -> &'static TimeZoneDatabase {
     static DATABASE: OnceLock<TimeZoneDatabase> = OnceLock::new();
     DATABASE.get_or_init(TimeZoneDatabase::bundled)
@@ -112,15 +103,6 @@ impl Zone {
     pub fn named(name: &str) -> Option<Zone> {
         if name.eq_ignore_ascii_case("utc") {
             return Some(Zone::utc());
-        }
-        let linked = LINKED
-            .iter()
-            .find(|(old, _)| name.eq_ignore_ascii_case(old));
-        if let Some((old, now)) = linked {
-            return Some(Zone {
-                name: (*old).to_owned(),
-                rules: Rules::Named(database().get(now).ok()?),
-            });
         }
         let rules = database().get(name).ok()?;
         let name = rules.iana_name().unwrap_or(name).to_owned();
