@@ -4,6 +4,7 @@
 //! types), and compiles each to a flat [`Program`] when its place is settled; the executor runs a tree of [`Plan`] nodes. A row is a vector of values; expressions name
 //! columns by their place in it.
 
+mod access;
 mod adjacent;
 mod aggregate;
 mod collated;
@@ -37,6 +38,7 @@ use functions::collator::Collating;
 use functions::{Coercion, Function, Volatility};
 use types::{Datum, TypeId};
 
+pub use access::{Access, SlowerWay, Way};
 pub use aggregate::{Agg, Finish, OwnAggregate};
 pub use collated::{Collated, Derivation, UsedCollation};
 pub use domain::DomainTest;
@@ -220,68 +222,6 @@ pub struct SubQuery {
     pub number: usize,
     /// Its rows for all rows around it, if they can be had without looking at one.
     pub keyed: Option<keyed::Keyed>,
-}
-
-/// Where rows of a table are looked for.
-#[derive(Clone, Debug, Default)]
-pub struct Access {
-    /// The leading key columns that must equal these values.
-    pub equal: Vec<Program>,
-    /// Which of these is an array, of whose elements the column must equal one; if one is.
-    pub among: Option<usize>,
-    /// The next key column must be above: the value, and whether it may be equal.
-    pub low: Option<Box<(Program, bool)>>,
-    /// The next key column must be below.
-    pub high: Option<Box<(Program, bool)>>,
-}
-
-impl Access {
-    /// Whether it bounds nothing.
-    pub fn is_everything(&self) -> bool {
-        self.equal.is_empty() && self.low.is_none() && self.high.is_none()
-    }
-
-    /// The values that are looked for.
-    pub fn programs(&self) -> impl Iterator<Item = &Program> {
-        let bounds = self.low.iter().chain(&self.high);
-        self.equal.iter().chain(bounds.map(|bound| &bound.0))
-    }
-
-    /// The same, to be changed.
-    pub fn programs_mut(&mut self) -> impl Iterator<Item = &mut Program> {
-        let bounds = self.low.iter_mut().chain(&mut self.high);
-        self.equal
-            .iter_mut()
-            .chain(bounds.map(|bound| &mut bound.0))
-    }
-
-    /// Whether a key column has one value in all rows that it leads to.
-    pub fn is_fixed(&self, place: usize) -> bool {
-        place < self.equal.len() && self.among != Some(place)
-    }
-
-    /// Whether all columns of a key of so many have one value each.
-    pub fn is_one_key(&self, columns: usize) -> bool {
-        self.equal.len() == columns && self.among.is_none()
-    }
-}
-
-/// A way to rows of a table.
-#[derive(Clone, Debug)]
-pub struct Way {
-    /// As [`Scan::index`].
-    pub index: Option<usize>,
-    /// Where to look.
-    pub access: Access,
-}
-
-/// A way to rows of a table that costs more than reading it whole.
-#[derive(Clone, Debug)]
-pub struct SlowerWay {
-    /// The way.
-    pub way: Way,
-    /// What a row must meet besides.
-    pub filter: Option<Program>,
 }
 
 /// Which columns of a table a plan looks at; shared with the binder, which finds out.
